@@ -57,7 +57,7 @@ pub mod host {
         ReadOutput, Route, RunOutput, Secret, Spread, StopLevel, Stream, Terminal, TransferOutput,
     };
     /// Items of the crate's module `host::resolver`, re-exported for tests.
-    pub mod book {
+    pub mod resolver {
         pub use crate::host::resolver::{Error, LocationResolver, LoginOptions};
     }
     /// Items of the crate's module `host::change`, re-exported for tests.

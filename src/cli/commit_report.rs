@@ -15,14 +15,17 @@ pub(super) fn show_commits(commits: &CommitReport, output: &Output) {
         output.message(LogLevel::Warning, warning);
     }
     for made in &commits.created {
-        let place = made.repository.display();
+        let repository = made.repository.display();
         let pushed = made.pushed.as_ref();
         let text = match (&made.id, pushed) {
             (Some(id), Some(to)) => {
-                format!("committed {} to `{place}`, pushed to `{to}`", short(id))
+                format!(
+                    "committed {} to `{repository}`, pushed to `{to}`",
+                    short(id)
+                )
             }
-            (Some(id), None) => format!("committed {} to `{place}`", short(id)),
-            (None, Some(to)) => format!("pushed `{place}` to `{to}`"),
+            (Some(id), None) => format!("committed {} to `{repository}`", short(id)),
+            (None, Some(to)) => format!("pushed `{repository}` to `{to}`"),
             (None, None) => continue,
         };
         output.message(LogLevel::Info, &text);

@@ -31,7 +31,7 @@ pub(super) enum PlanDetail {
 #[derive(Debug)]
 struct PlanSource<'a> {
     proposal: &'a Proposal,
-    places: SourceLocator<'a>,
+    locator: SourceLocator<'a>,
 }
 
 /// Converts a plan to its view.
@@ -40,7 +40,7 @@ struct PlanSource<'a> {
 pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -> PlanView {
     let shown = &PlanSource {
         proposal,
-        places: SourceLocator::new(sources),
+        locator: SourceLocator::new(sources),
     };
     let mut nodes: Vec<PlanNode> = Vec::new();
     let mut current = None;
@@ -152,7 +152,7 @@ fn entry(shown: &PlanSource<'_>, item: PlanItem, within: Handle) -> PlanEntry {
     match (&stated.activity, proposal.task_of(step)) {
         (StepActivity::SetState(word), _) => PlanEntry::SetState(word.to_string()),
         (StepActivity::Operation { .. }, Some(task)) => {
-            PlanEntry::Task(task_of_plan(task, &shown.places))
+            PlanEntry::Task(task_of_plan(task, &shown.locator))
         }
         (StepActivity::Operation { reference, .. }, None) => PlanEntry::Task(PlanTask {
             operation: reference.operation.to_string(),

@@ -52,7 +52,8 @@ status:
     z: {template: z, readyState: {local: ok}, lastStateChange: A7BL7ntS0001}
 ";
 /// The message in the record of a task that never ended.
-const IN_DOUBT: &str = "its job crashed while this task ran, so it is unknown whether the task completed";
+const IN_DOUBT: &str =
+    "its job crashed while this task ran, so it is unknown whether the task completed";
 
 /// The instances: name, whole key and path in the `status` section. The third is hosted on the first, the
 /// fourth is in the nested topology of the second.

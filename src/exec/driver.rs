@@ -147,12 +147,12 @@ impl Driver {
         limits: RunLimits,
         output: OutputMode,
     ) -> Self {
-        let patience = match on_interrupt {
+        let grace = match on_interrupt {
             OnInterrupt::Grace(time) => time,
             OnInterrupt::Cancel => limits.interrupt_grace,
         };
         let limits = RunLimits {
-            interrupt_grace: patience,
+            interrupt_grace: grace,
             ..limits
         };
         Self::new(interrupts, on_interrupt, move || {
@@ -256,8 +256,8 @@ impl Driver {
 
     /// Cancels all running actions. Their outcomes still come.
     pub fn cancel_all(&mut self) {
-        if let RunnerState::Running(performer) = &mut self.runner {
-            performer.cancel_all();
+        if let RunnerState::Running(runner) = &mut self.runner {
+            runner.cancel_all();
         }
     }
 
@@ -324,10 +324,10 @@ impl Driver {
         if let RunnerState::NotStarted(_) = &self.runner {
             let not_started = std::mem::replace(&mut self.runner, RunnerState::Failed);
             if let RunnerState::NotStarted(start) = not_started {
-                let performer = start()?;
+                let runner = start()?;
                 self.interrupts.mark_started();
-                self.signal_listener = performer.listen(&self.interrupts);
-                self.runner = RunnerState::Running(performer);
+                self.signal_listener = runner.listen(&self.interrupts);
+                self.runner = RunnerState::Running(runner);
             }
         }
         match &mut self.runner {
@@ -340,16 +340,16 @@ impl Driver {
 impl PasswordState {
     /// Remembers a starting action and returns it with the known passwords.
     fn track(&mut self, tag: u64, request: ActionRequest) -> ActionRequest {
-        let whole = self.with_passwords(&request);
-        let since = self.prompts.answer_count();
+        let completed = self.with_passwords(&request);
+        let known_answers = self.prompts.answer_count();
         self.in_flight.insert(
             tag,
             InFlightAction {
                 request,
-                known_answers: since,
+                known_answers,
             },
         );
-        whole
+        completed
     }
 
     /// Returns the action with the known passwords and the `sudo` executor of the configured user.

@@ -98,11 +98,11 @@ impl GuardPipe {
 }
 
 impl Guard {
-    pub(super) fn start(guarding: GuardOptions) -> Self {
-        let GuardOptions { token, program } = guarding;
-        let line = Arc::new(Mutex::new(GuardPipe::Buffering(format!("token {token}\n"))));
+    pub(super) fn start(options: GuardOptions) -> Self {
+        let GuardOptions { token, program } = options;
+        let pipe = Arc::new(Mutex::new(GuardPipe::Buffering(format!("token {token}\n"))));
         let (ready_sender, ready) = sync_channel(1);
-        let to = Arc::clone(&line);
+        let to = Arc::clone(&pipe);
         let thread = std::thread::Builder::new().name("guard".to_owned());
         let started = thread.spawn(move || {
             let mut child = program.and_then(spawn_guard);
@@ -120,11 +120,11 @@ impl Guard {
             }
         });
         if started.is_err() {
-            *line.lock().unwrap_or_else(PoisonError::into_inner) = GuardPipe::Broken;
+            *pipe.lock().unwrap_or_else(PoisonError::into_inner) = GuardPipe::Broken;
         }
         Self {
             token,
-            pipe: line,
+            pipe,
             ready: Mutex::new(Some(ready)),
         }
     }
@@ -222,12 +222,12 @@ struct GuardState {
 impl GuardState {
     /// Reads lines until the job closes the pipe.
     fn read_from(input: impl BufRead) -> Self {
-        let mut watched = Self::default();
+        let mut state = Self::default();
         for line in input.lines().map_while(Result::ok) {
             // Unknown lines are ignored.
-            watched.apply_line(&line);
+            state.apply_line(&line);
         }
-        watched
+        state
     }
 
     fn apply_line(&mut self, line: &str) -> Option<()> {

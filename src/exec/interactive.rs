@@ -76,9 +76,9 @@ impl InteractiveSession {
     /// Otherwise the shell reads the standard input of this process.
     pub fn shell(&self, host: &Arc<Destination>, kind: &str) -> Exit {
         let is_terminal = std::io::stdin().is_terminal();
-        let visiting = async {
-            let (output, shown) = open_output(Stream::Stdout);
-            let (errors, complained) = open_output(Stream::Stderr);
+        let shell = async {
+            let (output, output_done) = open_output(Stream::Stdout);
+            let (errors, errors_done) = open_output(Stream::Stderr);
             let terminal = Terminal {
                 kind: is_terminal.then(|| kind.to_owned()),
                 size: watch_terminal_size(),
@@ -91,12 +91,12 @@ impl InteractiveSession {
             let raw = is_terminal.then(InputMode::raw).flatten();
             let exit = self.pool.shell(host, terminal).await;
             // The last output of the shell is shown before anything else.
-            shown.await.ok();
-            complained.await.ok();
+            output_done.await.ok();
+            errors_done.await.ok();
             drop(raw);
             exit
         };
-        self.until_interrupted(visiting).unwrap_or(Exit::Cancelled)
+        self.until_interrupted(shell).unwrap_or(Exit::Cancelled)
     }
 
     /// Forwards ports until a signal requests termination or the connection is lost.

@@ -118,7 +118,7 @@ pub(super) struct LocalCommand {
 }
 
 impl LocalCommand {
-    pub(super) async fn run(mut self, ends: CancelSignals) -> RunOutput {
+    pub(super) async fn run(mut self, cancel: CancelSignals) -> RunOutput {
         let start = Instant::now();
         let mut child = match self.spawn() {
             Ok(child) => child,
@@ -148,7 +148,7 @@ impl LocalCommand {
                 );
             };
             tokio::pin!(reading);
-            let ending = self.wait_for_exit(&mut child, group.id, ends, unanswered);
+            let ending = self.wait_for_exit(&mut child, group.id, cancel, unanswered);
             tokio::pin!(ending);
             let mut all_read = false;
             let exit = loop {
@@ -242,7 +242,7 @@ impl LocalCommand {
     ) -> Exit {
         let CancelSignals {
             cancelled,
-            kill_now: mut hurried,
+            mut kill_now,
         } = ends;
         let too_long = async {
             match self.command.time_limit {
@@ -275,7 +275,7 @@ impl LocalCommand {
                 ended = ended => if ended.is_ok() {
                     return why;
                 },
-                _ = hurried.wait_for(|hurried| *hurried) => break,
+                _ = kill_now.wait_for(|hurried| *hurried) => break,
             }
         }
         signal_group(group, Signal::SIGKILL);
@@ -378,8 +378,8 @@ mod tests {
     use super::*;
 
     /// Waits for the cancellation of a part that never ends by itself and reports how it came.
-    async fn endless(ends: CancelSignals) -> &'static str {
-        match ends.cancelled.await {
+    async fn endless(cancel: CancelSignals) -> &'static str {
+        match cancel.cancelled.await {
             Ok(()) => "cancelled",
             Err(_) => "forgotten",
         }
@@ -430,9 +430,9 @@ mod tests {
     #[test]
     fn a_part_hears_that_its_action_is_in_a_hurry() {
         let (_cancel, hurry, mut ends) = ends();
-        let part = async |mut ends: CancelSignals| {
+        let part = async |mut cancel: CancelSignals| {
             hurry.send_replace(true);
-            ends.kill_now.wait_for(|hurried| *hurried).await.is_ok()
+            cancel.kill_now.wait_for(|hurried| *hurried).await.is_ok()
         };
         assert!(run(ends.run_part(None, part)));
     }

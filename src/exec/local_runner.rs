@@ -50,14 +50,14 @@ impl LocalRunner {
     /// events slows those commands down.
     pub fn start_with_output(limits: RunLimits) -> Result<Self, Error> {
         let (result_sender, result_receiver) = results::channel();
-        let unread = Arc::new(OutputBudget::default());
+        let budget = Arc::new(OutputBudget::default());
         let event_sink = RunnerEventSink {
             results: result_sender.clone(),
-            budget: Arc::clone(&unread),
+            budget: Arc::clone(&budget),
         };
         let channel = (result_sender, result_receiver);
         let mut local = Self::start_with_channel(limits, Some(Box::new(event_sink)), channel)?;
-        local.output_budget = Some(unread);
+        local.output_budget = Some(budget);
         Ok(local)
     }
 
@@ -189,11 +189,11 @@ enum RunnerCommand {
 async fn run_loop(
     limits: RunLimits,
     sink: Option<Box<dyn OutputSink>>,
-    mut orders: mpsc::UnboundedReceiver<RunnerCommand>,
+    mut commands: mpsc::UnboundedReceiver<RunnerCommand>,
     results: results::Sender<RunnerEvent>,
 ) {
     let max_running = limits.max_running.clamp(1, Semaphore::MAX_PERMITS);
-    let mut server = RunnerLoop {
+    let mut state = RunnerLoop {
         executor: RequestExecutor {
             permits: Arc::new(Semaphore::new(max_running)),
             results,
@@ -211,25 +211,25 @@ async fn run_loop(
         started_count: 0,
     };
     loop {
-        let order = tokio::select! {
-            order = orders.recv() => order,
-            () = sleep_until(server.interrupt_deadline) => {
-                server.end_all();
+        let command = tokio::select! {
+            order = commands.recv() => order,
+            () = sleep_until(state.interrupt_deadline) => {
+                state.end_all();
                 continue;
             }
-            Some(ended) = server.running.join_next_with_id() => {
-                server.handle_ended(ended);
+            Some(ended) = state.running.join_next_with_id() => {
+                state.handle_ended(ended);
                 continue;
             }
         };
-        match order {
-            Some(RunnerCommand::Begin(id, request)) => server.begin(id, *request),
-            Some(RunnerCommand::CancelAll) => cancel_all(&mut server.cancels),
-            Some(RunnerCommand::Interrupt(signal, nth)) => server.interrupt(signal, nth),
+        match command {
+            Some(RunnerCommand::Begin(id, request)) => state.begin(id, *request),
+            Some(RunnerCommand::CancelAll) => cancel_all(&mut state.cancels),
+            Some(RunnerCommand::Interrupt(signal, nth)) => state.interrupt(signal, nth),
             Some(RunnerCommand::Stop) | None => break,
         }
     }
-    server.stop().await;
+    state.stop().await;
 }
 
 /// The state of the runner thread.
@@ -269,11 +269,11 @@ impl RunnerLoop {
         self.started_count += 1;
         let count = self.started_count;
         self.cancels.insert(id, (count, cancel));
-        let session = self.executor.clone();
+        let executor = self.executor.clone();
         let task = self.running.spawn(async move {
-            let result = session.perform(id, request, ends).await;
+            let result = executor.perform(id, request, ends).await;
             // The receiver is gone while the runner is being dropped.
-            session.results.send(RunnerEvent::Ended(id, result)).ok();
+            executor.results.send(RunnerEvent::Ended(id, result)).ok();
             (id, count)
         });
         self.ids.insert(task.id(), id);
@@ -366,7 +366,7 @@ fn spawn_sink_thread(mut sink: Box<dyn OutputSink>) -> EchoSender {
         while let Some(piece) = pieces.blocking_recv() {
             match piece {
                 EchoMessage::Output(id, stream, bytes) => sink.output(id, stream, &bytes),
-                EchoMessage::Flush(tell) => drop(tell.send(())),
+                EchoMessage::Flush(confirm) => drop(confirm.send(())),
             }
         }
     });

@@ -122,7 +122,7 @@ impl RequestExecutor {
         request: ActionRequest,
         mut ends: CancelSignals,
     ) -> ActionResult {
-        let turn = tokio::select! {
+        let permit = tokio::select! {
             biased;
             () = ends.until_cancelled() => {
                 return ActionResult::not_performed(&request.action, Exit::Cancelled);
@@ -164,7 +164,7 @@ impl RequestExecutor {
                 Box::pin(self.execute_remote(id, echo, &request, ends)).await
             }
         };
-        drop(turn);
+        drop(permit);
         result
     }
 
@@ -237,11 +237,11 @@ async fn echo_pieces(
 async fn forward_cancellation(ends: CancelSignals, stop: watch::Sender<StopLevel>) -> Infallible {
     let CancelSignals {
         cancelled,
-        kill_now: mut hurried,
+        mut kill_now,
     } = ends;
     if cancelled.await.is_ok() {
         stop.send_replace(StopLevel::Gently);
-        if hurried.wait_for(|hurried| *hurried).await.is_ok() {
+        if kill_now.wait_for(|hurried| *hurried).await.is_ok() {
             stop.send_replace(StopLevel::AtOnce);
         }
     }

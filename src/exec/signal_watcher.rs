@@ -21,7 +21,7 @@ pub fn watch_signals() -> Interrupts {
     else {
         return interrupts;
     };
-    let mut heard = {
+    let mut signals = {
         let _entered = runtime.enter();
         let listen = |signal: Signal| {
             let kind = unix::SignalKind::from_raw(signal as i32);
@@ -36,7 +36,7 @@ pub fn watch_signals() -> Interrupts {
     let watcher = watcher.spawn(move || {
         runtime.block_on(async {
             loop {
-                notifier.signal(next_signal(&mut heard).await);
+                notifier.signal(next_signal(&mut signals).await);
             }
         });
     });

@@ -31,13 +31,13 @@ impl TaskEngine {
         step: &TaskStep,
         text: &TemplateText,
         user: Option<String>,
-        scene: &Context,
+        context: &Context,
     ) -> Result<StepProgress, TaskFailure> {
-        let text = self.text(text, scene)?;
+        let text = self.text(text, context)?;
         let verb = if user.is_some() { "sudo" } else { "run" };
         self.announce_step(id, verb, &text, step);
         let location = self.location_of(id)?;
-        let mut command = self.command(id, step, text, scene)?;
+        let mut command = self.command(id, step, text, context)?;
         let chain = match user {
             Some(user) => {
                 defer_cd(&mut command);

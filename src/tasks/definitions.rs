@@ -267,7 +267,7 @@ pub struct Switches<T> {
     /// Whether a question to the user fails the run.
     pub abort_on_prompts: T,
     /// Whether a host that is listed twice runs twice.
-    pub keep_twins: T,
+    pub keep_duplicate_hosts: T,
 }
 
 /// The tasks of a `tasks.yaml` and of the files that it includes.
@@ -336,7 +336,7 @@ impl Tasks {
     pub fn step_task(
         name: &str,
         step_action: StepAction,
-        how: CommandOptions,
+        options: CommandOptions,
         folder: &Path,
     ) -> Arc<Task> {
         let step = TaskStep {
@@ -344,7 +344,7 @@ impl Tasks {
             condition: None,
             register: None,
             warn_only: false,
-            options: how,
+            options,
             span: Span::NONE,
         };
         Arc::new(Task {

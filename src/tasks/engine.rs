@@ -222,8 +222,8 @@ impl TaskEngine {
         for settings in &self.tasks.settings {
             let mut vars = Vars::default();
             vars.set("vars", Value::from(env.vars.clone()));
-            let scene = template_context(vars, &self.options.folder);
-            env.apply(settings, &self.renderer, &scene)
+            let context = template_context(vars, &self.options.folder);
+            env.apply(settings, &self.renderer, &context)
                 .map_err(|error| InvalidCall::Env(format!("`env`: {error}")))?;
         }
         env.override_with(&self.options);

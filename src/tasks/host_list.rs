@@ -79,10 +79,7 @@ pub enum HostListError {
     UnknownRoles(Vec<(String, Option<String>)>),
     /// The hosts of a role cannot be determined.
     #[error("role `{role}`: {reason}")]
-    Refused {
-        role: String,
-        reason: String,
-    },
+    Refused { role: String, reason: String },
 }
 
 fn unknown_roles(roles: &[(String, Option<String>)]) -> String {

@@ -77,8 +77,8 @@ impl TaskEngine {
         let Some(condition) = condition else {
             return Ok(true);
         };
-        let scene = self.template_context(id);
-        let holds = self.renderer.is_condition_met(condition, &scene);
+        let context = self.template_context(id);
+        let holds = self.renderer.is_condition_met(condition, &context);
         holds.map_err(|error| TaskFailure::invalid_task(format!("`when`: {error}")))
     }
 

@@ -67,12 +67,12 @@ pub(super) fn read_inline_step(fields: &mut FieldReader, node: &Node) -> Option<
 
 /// Reads the action of a step. Exactly one key may state it.
 fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
-    let said: Vec<&str> = ACTION_KEYS
+    let actions: Vec<&str> = ACTION_KEYS
         .iter()
         .copied()
         .filter(|action| node.get(action).is_some())
         .collect();
-    let key = match said[..] {
+    let key = match actions[..] {
         [key] => key,
         // An unknown key was reported already.
         [] if has_unknown_key(node) => return None,
@@ -84,7 +84,7 @@ fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
         _ => {
             let message = format!(
                 "a step can have only one action, but this one has `{}`",
-                said.join("` and `")
+                actions.join("` and `")
             );
             let help = "write a separate step for each action".to_owned();
             fields.report(&message, node.span(), Some(help));
@@ -198,8 +198,8 @@ fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     let validate = pattern.and_then(|pattern| {
         let whole = regex::Regex::new(&format!("^(?:{pattern})$"));
         if let Err(error) = &whole {
-            let said = error.to_string();
-            let said = said.lines().last().unwrap_or("").trim();
+            let message = error.to_string();
+            let said = message.lines().last().unwrap_or("").trim();
             let message = format!("`validate` is not a valid regular expression: {said}");
             let span = node.get("validate").map(Node::span);
             fields.report(&message, span.unwrap_or(node.span()), None);
@@ -307,7 +307,7 @@ pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSetting
             skip_bad_hosts: fields.flag(node, "skip_bad_hosts"),
             skip_unknown_tasks: fields.flag(node, "skip_unknown_tasks"),
             abort_on_prompts: fields.flag(node, "abort_on_prompts"),
-            keep_twins: fields.flag(node, "dedupe_hosts").map(|dedupe| !dedupe),
+            keep_duplicate_hosts: fields.flag(node, "dedupe_hosts").map(|dedupe| !dedupe),
         },
     }
 }

@@ -76,56 +76,58 @@ impl Reader<'_> {
             Ok(node) => node,
             Err(problems) => return self.fields.problems.append(problems),
         };
-        let home = FileContext {
+        let context = FileContext {
             namespace: namespace.into(),
             folder: file.parent().unwrap_or(Path::new("")).into(),
         };
         self.open.push(file.to_owned());
         if !node.is_null() && self.fields.check_map(&node, &TASKS_KEYS) {
-            self.includes(&node, &home);
+            self.includes(&node, &context);
             if let Some(env) = FieldReader::get(&node, "env") {
                 let settings = read_settings(&mut self.fields, env);
                 self.tasks.settings.push(settings);
             }
-            self.tasks(&node, &home);
+            self.tasks(&node, &context);
         }
         self.open.pop();
     }
 
     /// Reads the `include` section: a list of paths, of maps with `file` and `as`, or of maps from
     /// a namespace to a path.
-    fn includes(&mut self, node: &Node, home: &FileContext) {
+    fn includes(&mut self, node: &Node, context: &FileContext) {
         let Some(section) = FieldReader::get(node, "include") else {
             return;
         };
         match section.kind() {
             NodeKind::Seq(items) => {
                 for item in items {
-                    self.include(item, home);
+                    self.include(item, context);
                 }
             }
-            NodeKind::Map(_) | NodeKind::Str(_) => self.include(section, home),
+            NodeKind::Map(_) | NodeKind::Str(_) => self.include(section, context),
             _ => self
                 .fields
                 .report_mismatch(section, "`include`", "a list of files"),
         }
     }
 
-    fn include(&mut self, item: &Node, home: &FileContext) {
+    fn include(&mut self, item: &Node, context: &FileContext) {
         match item.kind() {
-            NodeKind::Str(file) => self.include_file(file, None, item.span(), home),
+            NodeKind::Str(file) => self.include_file(file, None, item.span(), context),
             NodeKind::Map(_) if item.get("file").is_some() => {
                 if self.fields.check_map(item, &INCLUDE_KEYS)
                     && let Some(file) = self.fields.string(item, "file")
                 {
                     let name = self.fields.string(item, "as");
-                    self.include_file(file, name, item.span(), home);
+                    self.include_file(file, name, item.span(), context);
                 }
             }
             NodeKind::Map(map) => {
                 for (name, entry) in map {
                     match entry.value.as_str() {
-                        Some(file) => self.include_file(file, Some(name), entry.value.span(), home),
+                        Some(file) => {
+                            self.include_file(file, Some(name), entry.value.span(), context)
+                        }
                         None => {
                             self.fields.report_mismatch(
                                 &entry.value,
@@ -142,13 +144,13 @@ impl Reader<'_> {
         }
     }
 
-    fn include_file(&mut self, file: &str, name: Option<&str>, span: Span, home: &FileContext) {
+    fn include_file(&mut self, file: &str, name: Option<&str>, span: Span, context: &FileContext) {
         let namespace = match name {
             Some(name) if !self.is_name(name, span, "a namespace") => return,
-            Some(name) => format!("{}{name}.", home.namespace),
-            None => home.namespace.to_string(),
+            Some(name) => format!("{}{name}.", context.namespace),
+            None => context.namespace.to_string(),
         };
-        self.file(&home.folder.join(file), &namespace, span);
+        self.file(&context.folder.join(file), &namespace, span);
     }
 
     /// Checks that a name can be used in a call.
@@ -163,7 +165,7 @@ impl Reader<'_> {
         is_right
     }
 
-    fn tasks(&mut self, node: &Node, home: &FileContext) {
+    fn tasks(&mut self, node: &Node, context: &FileContext) {
         let Some(section) = FieldReader::get(node, "tasks") else {
             return;
         };
@@ -174,12 +176,12 @@ impl Reader<'_> {
             if !self.is_name(name, entry.key_span, "a task") {
                 continue;
             }
-            let full: Arc<str> = format!("{}{name}", home.namespace).into();
-            let Some(task) = self.task(&full, &entry.value, home) else {
+            let full: Arc<str> = format!("{}{name}", context.namespace).into();
+            let Some(task) = self.task(&full, &entry.value, context) else {
                 continue;
             };
             if self.fields.is_set(&entry.value, "default") {
-                self.default(&full, entry.key_span, home);
+                self.default(&full, entry.key_span, context);
             }
             if let Some(other) = self.tasks.named.insert(full, Arc::new(task)) {
                 let message = format!("task `{}` is defined twice", other.name);
@@ -192,19 +194,19 @@ impl Reader<'_> {
         }
     }
 
-    fn default(&mut self, name: &Arc<str>, span: Span, home: &FileContext) {
-        let namespace: Arc<str> = home.namespace.trim_end_matches('.').into();
+    fn default(&mut self, name: &Arc<str>, span: Span, context: &FileContext) {
+        let namespace: Arc<str> = context.namespace.trim_end_matches('.').into();
         if let Some(other) = self.tasks.defaults.insert(namespace, Arc::clone(name)) {
             let message = format!("both `{other}` and `{name}` are marked as the default task");
             self.fields.report(&message, span, None);
         }
     }
 
-    fn task(&mut self, name: &Arc<str>, node: &Node, home: &FileContext) -> Option<Task> {
+    fn task(&mut self, name: &Arc<str>, node: &Node, context: &FileContext) -> Option<Task> {
         let mut task = Task {
-            namespace: Arc::clone(&home.namespace),
+            namespace: Arc::clone(&context.namespace),
             span: node.span(),
-            ..Task::new(Arc::clone(name), Arc::clone(&home.folder))
+            ..Task::new(Arc::clone(name), Arc::clone(&context.folder))
         };
         if node.is_null() {
             return Some(task);

@@ -190,9 +190,9 @@ impl TaskEngine {
         else {
             return Ok(());
         };
-        let scene = self.template_context(id);
+        let context = self.template_context(id);
         let answer = match default {
-            Some(default) if answer.is_empty() => self.text(default, &scene)?.text,
+            Some(default) if answer.is_empty() => self.text(default, &context)?.text,
             _ => answer.to_owned(),
         };
         if validate

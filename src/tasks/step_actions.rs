@@ -34,48 +34,48 @@ impl TaskEngine {
         if self.request_missing_host(id, &step.action)? {
             return Ok(StepProgress::Pending);
         }
-        let scene = self.template_context(id);
+        let context = self.template_context(id);
         match &step.action {
-            StepAction::Run(text) => self.run_command(id, step, text, None, &scene),
+            StepAction::Run(text) => self.run_command(id, step, text, None, &context),
             StepAction::Sudo { text, user } => {
                 let user = match user {
-                    Some(user) => self.text(user, &scene)?.text,
+                    Some(user) => self.text(user, &context)?.text,
                     None => "root".to_owned(),
                 };
-                self.run_command(id, step, text, Some(user), &scene)
+                self.run_command(id, step, text, Some(user), &context)
             }
             StepAction::Local(text) => {
-                let text = self.text(text, &scene)?;
+                let text = self.text(text, &context)?;
                 self.announce_step(id, "local", &text, step);
-                let command = self.local_command(id, step, text, &scene)?;
+                let command = self.local_command(id, step, text, &context)?;
                 Ok(self.submit_action(id, Location::Local, Action::Run(command)))
             }
             StepAction::Put(transfer) => {
-                let source = self.local_path(id, &transfer.source, &scene)?;
-                self.put(id, step, transfer, Content::Path(source), &scene)
+                let source = self.local_path(id, &transfer.source, &context)?;
+                self.put(id, step, transfer, Content::Path(source), &context)
             }
             StepAction::Template(transfer) => {
-                let source = self.local_path(id, &transfer.source, &scene)?;
-                let file = self.renderer.file(&source, &scene);
+                let source = self.local_path(id, &transfer.source, &context)?;
+                let file = self.renderer.file(&source, &context);
                 let bytes = file.map_err(TaskFailure::invalid_task)?;
-                self.put(id, step, transfer, Content::Bytes(bytes), &scene)
+                self.put(id, step, transfer, Content::Bytes(bytes), &context)
             }
             StepAction::Get { source, target } => {
-                self.get(id, step, source, target.as_ref(), &scene)
+                self.get(id, step, source, target.as_ref(), &context)
             }
             StepAction::Fetch { source, target } => self.fetch(id, step, source, target),
             StepAction::Prompt { text, default, .. } => {
-                self.prompt(id, step, text, default.as_ref(), &scene)
+                self.prompt(id, step, text, default.as_ref(), &context)
             }
-            StepAction::Set(settings) => self.set(id, settings, &scene),
-            StepAction::Execute(execute) => self.execute(id, step, execute, &scene),
+            StepAction::Set(settings) => self.set(id, settings, &context),
+            StepAction::Execute(execute) => self.execute(id, step, execute, &context),
             StepAction::Abort(text) => {
-                let text = self.text(text, &scene)?;
+                let text = self.text(text, &context)?;
                 let reason = self.secrets.redact(&text.text);
                 Err(TaskFailure::new(TaskFailureKind::Abort, reason))
             }
             StepAction::Echo(text) => {
-                let text = self.text(text, &scene)?;
+                let text = self.text(text, &context)?;
                 let host = self.runs[id].host.clone();
                 let text = self.secrets.redact(&text.text);
                 self.events.push(HostEvent::Message { host, text });
@@ -88,10 +88,10 @@ impl TaskEngine {
     pub(super) fn text(
         &self,
         text: &TemplateText,
-        scene: &Context,
+        context: &Context,
     ) -> Result<RenderedText, TaskFailure> {
         self.renderer
-            .text(text, scene)
+            .text(text, context)
             .map_err(TaskFailure::invalid_task)
     }
 

@@ -127,7 +127,9 @@ impl TaskEngine {
         if !unknown.is_empty() {
             return Err(HostListError::UnknownRoles(unknown));
         }
-        chosen.resolve(&known, !env.switches.keep_twins).map(Ok)
+        chosen
+            .resolve(&known, !env.switches.keep_duplicate_hosts)
+            .map(Ok)
     }
 
     /// Looks up a role: first in the definitions of `tasks.yaml`, then in the inventory.
@@ -183,8 +185,8 @@ impl TaskEngine {
             _ => {
                 let mut failure = TaskFailure::from_action(result, &self.secrets);
                 failure.kind = TaskFailureKind::InvalidTask;
-                let said = failure.last_line.take();
-                let said = said.map_or(String::new(), |line| format!(" ({line})"));
+                let last_line = failure.last_line.take();
+                let said = last_line.map_or(String::new(), |line| format!(" ({line})"));
                 let reason = format!("the command of role `{role}`: {}{said}", failure.reason);
                 self.reject_task(&planned, TaskFailure::invalid_task(reason));
             }
@@ -239,8 +241,8 @@ impl TaskEngine {
             if batch.started >= batch.run_count() || self.stop_reason(id).is_some() {
                 break;
             }
-            let place = batch.started;
-            let host = batch.list.hosts.get(place).cloned();
+            let index = batch.started;
+            let host = batch.list.hosts.get(index).cloned();
             if batch.task.runs_once
                 && let Some(value) = self.once_results.get(&batch.task.name)
             {
@@ -347,10 +349,10 @@ impl TaskEngine {
         let batch = &mut self.batches[id];
         let remaining = batch.started..batch.run_count();
         if let Some(reason) = reason.filter(|_| !remaining.is_empty()) {
-            for place in remaining {
+            for index in remaining {
                 self.events.push(HostEvent::HostFinished(HostEnd {
                     task: Arc::clone(&batch.task.name),
-                    host: batch.list.hosts.get(place).cloned(),
+                    host: batch.list.hosts.get(index).cloned(),
                     outcome: HostOutcome::Skipped {
                         reason: reason.to_owned(),
                     },

@@ -55,7 +55,7 @@ impl TaskEnv {
         switches.skip_bad_hosts |= typed.skip_bad_hosts;
         switches.skip_unknown_tasks |= typed.skip_unknown_tasks;
         switches.abort_on_prompts |= typed.abort_on_prompts;
-        switches.keep_twins |= typed.keep_twins;
+        switches.keep_duplicate_hosts |= typed.keep_duplicate_hosts;
     }
 
     /// Applies the settings of an `env` section or a `set` step.
@@ -63,9 +63,9 @@ impl TaskEnv {
         &mut self,
         settings: &EnvSettings,
         renderer: &TaskRenderer,
-        scene: &Context,
+        context: &Context,
     ) -> Result<(), Error> {
-        let list = |texts: &[TemplateText]| render_names(texts, renderer, scene);
+        let list = |texts: &[TemplateText]| render_names(texts, renderer, context);
         if let Some(hosts) = &settings.hosts {
             self.scope.hosts = list(hosts)?;
         }
@@ -75,12 +75,12 @@ impl TaskEnv {
         if let Some(hosts) = &settings.exclude_hosts {
             self.scope.exclude_hosts = list(hosts)?;
         }
-        let more = render_scope(&settings.extend, renderer, scene)?;
+        let more = render_scope(&settings.extend, renderer, context)?;
         self.scope.hosts.extend(more.hosts);
         self.scope.roles.extend(more.roles);
         self.scope.exclude_hosts.extend(more.exclude_hosts);
         for (name, raw) in &settings.vars {
-            let value = renderer.value(raw, scene)?;
+            let value = renderer.value(raw, context)?;
             self.vars.insert(Arc::clone(name), value);
         }
         if !settings.roledefs.is_empty() {
@@ -88,10 +88,10 @@ impl TaskEnv {
             roledefs.extend(settings.roledefs.clone());
         }
         if let Some(user) = &settings.user {
-            self.user = Some(renderer.text(user, scene)?.text);
+            self.user = Some(renderer.text(user, context)?.text);
         }
         if let Some(shell) = &settings.shell {
-            self.shell = Some(renderer.text(shell, scene)?.text);
+            self.shell = Some(renderer.text(shell, context)?.text);
         }
         self.command_timeout = settings.command_timeout.or(self.command_timeout);
         self.pool_size = settings.pool_size.or(self.pool_size);
@@ -110,7 +110,10 @@ impl TaskEnv {
                 overrides.skip_unknown_tasks,
             ),
             (&mut switches.abort_on_prompts, overrides.abort_on_prompts),
-            (&mut switches.keep_twins, overrides.keep_twins),
+            (
+                &mut switches.keep_duplicate_hosts,
+                overrides.keep_duplicate_hosts,
+            ),
         ] {
             *switch = overrides.unwrap_or(*switch);
         }

@@ -21,7 +21,7 @@ const MAX_REFERENCE_DEPTH: usize = 1_000;
 /// Renders the texts and values of tasks.
 pub(super) struct TaskRenderer {
     evaluator: Evaluator,
-    world: Arc<dyn SystemContext>,
+    system: Arc<dyn SystemContext>,
 }
 
 impl Debug for TaskRenderer {
@@ -44,26 +44,30 @@ impl TaskRenderer {
         let memo = Arc::new(Memo::default());
         Self {
             evaluator: Evaluator::with_limit(scope, Arc::clone(&world), memo, MAX_REFERENCE_DEPTH),
-            world,
+            system: world,
         }
     }
 
     /// Renders a text. A text without templates is returned as it is.
-    pub(super) fn text(&self, text: &TemplateText, scene: &Context) -> Result<RenderedText, Error> {
+    pub(super) fn text(
+        &self,
+        text: &TemplateText,
+        context: &Context,
+    ) -> Result<RenderedText, Error> {
         if !text.is_template() {
             return Ok(RenderedText {
                 text: text.as_str().to_owned(),
                 secret: false,
             });
         }
-        self.template(text.as_str(), scene)
+        self.template(text.as_str(), context)
     }
 
     /// Renders a template as a text, whatever its result looks like.
-    fn template(&self, template: &str, scene: &Context) -> Result<RenderedText, Error> {
+    fn template(&self, template: &str, context: &Context) -> Result<RenderedText, Error> {
         let value = self
             .evaluator
-            .render(&format!("{TEXT_FENCE}{template}{TEXT_FENCE}"), scene);
+            .render(&format!("{TEXT_FENCE}{template}{TEXT_FENCE}"), context);
         self.evaluator.take_reads();
         let value = value?;
         let secret = value.has_sensitive();
@@ -77,18 +81,18 @@ impl TaskRenderer {
     }
 
     /// Renders a text to a value. A text that consists of one template gives the value itself.
-    pub(super) fn native(&self, text: &TemplateText, scene: &Context) -> Result<Value, Error> {
+    pub(super) fn native(&self, text: &TemplateText, context: &Context) -> Result<Value, Error> {
         if !text.is_template() {
             return Ok(text.as_str().into());
         }
-        let value = self.evaluator.render(text.as_str(), scene);
+        let value = self.evaluator.render(text.as_str(), context);
         self.evaluator.take_reads();
         value
     }
 
     /// Evaluates the templates and expressions in a value.
-    pub(super) fn value(&self, raw: &Value, scene: &Context) -> Result<Value, Error> {
-        let value = self.evaluator.evaluate(raw, scene);
+    pub(super) fn value(&self, raw: &Value, context: &Context) -> Result<Value, Error> {
+        let value = self.evaluator.evaluate(raw, context);
         self.evaluator.take_reads();
         value
     }
@@ -100,13 +104,13 @@ impl TaskRenderer {
     pub(super) fn is_condition_met(
         &self,
         condition: &TemplateText,
-        scene: &Context,
+        context: &Context,
     ) -> Result<bool, Error> {
         let value = if condition.is_template() {
-            self.native(condition, scene)?
+            self.native(condition, context)?
         } else {
             let braced = TemplateText::new(format!("{{{{ {} }}}}", condition.as_str()));
-            self.native(&braced, scene)?
+            self.native(&braced, context)?
         };
         Ok(match value.as_str() {
             Some(text) => {
@@ -118,15 +122,15 @@ impl TaskRenderer {
     }
 
     /// Renders a local file as a template.
-    pub(super) fn file(&self, path: &Path, scene: &Context) -> Result<Vec<u8>, String> {
-        let bytes = self.world.read(path).map_err(|error| error.to_string())?;
+    pub(super) fn file(&self, path: &Path, context: &Context) -> Result<Vec<u8>, String> {
+        let bytes = self.system.read(path).map_err(|error| error.to_string())?;
         let text = String::from_utf8(bytes).map_err(|_| {
             format!(
                 "`{}` is not UTF-8 text, so it cannot be used as a template",
                 path.display()
             )
         })?;
-        let rendered = self.template(&text, scene);
+        let rendered = self.template(&text, context);
         rendered
             .map(|rendered| rendered.text.into_bytes())
             .map_err(|error| format!("`{}`: {error}", path.display()))

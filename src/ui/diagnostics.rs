@@ -22,7 +22,7 @@ const MAX_INCLUDES: usize = 16;
 pub struct DiagnosticRenderer<'a> {
     sources: &'a Sources,
     width: usize,
-    painter: annotate_snippets::Renderer,
+    renderer: annotate_snippets::Renderer,
     /// The start offsets of the lines of each text, cached because many diagnostics may refer to
     /// one large text.
     lines: HashMap<SourceId, Vec<usize>>,
@@ -34,7 +34,7 @@ impl<'a> DiagnosticRenderer<'a> {
         Self {
             sources,
             width,
-            painter: annotate_snippets::Renderer::plain().term_width(width),
+            renderer: annotate_snippets::Renderer::plain().term_width(width),
             lines: HashMap::new(),
         }
     }
@@ -43,7 +43,7 @@ impl<'a> DiagnosticRenderer<'a> {
     #[must_use]
     pub fn colour(mut self, colour: bool) -> Self {
         if colour {
-            self.painter = annotate_snippets::Renderer::styled()
+            self.renderer = annotate_snippets::Renderer::styled()
                 .hyperlink(false)
                 .term_width(self.width);
         }
@@ -87,7 +87,7 @@ impl<'a> DiagnosticRenderer<'a> {
             let hint = Level::HELP.with_name("hint");
             group = group.element(hint.message(help.as_str()));
         }
-        let text = self.painter.render(&[group]);
+        let text = self.renderer.render(&[group]);
         if diagnostic.labels.is_empty() && diagnostic.help.is_some() {
             without_line(&text, diagnostic.message.split('\n').count())
         } else {
@@ -138,7 +138,7 @@ impl<'a> DiagnosticRenderer<'a> {
         let from = starts.get(first).copied().unwrap_or(0);
         let to = starts.get(last + 1).copied().unwrap_or(source.text.len());
         let annotations = labels.iter().map(|label| {
-            let span = self.inside(label.span, from, to);
+            let span = self.relative_range(label.span, from, to);
             let kind = if Some(label.span) == primary {
                 AnnotationKind::Primary
             } else {
@@ -156,7 +156,7 @@ impl<'a> DiagnosticRenderer<'a> {
     /// Converts a span to an offset range within a snippet, on character boundaries.
     ///
     /// A span over several lines is cut to its first line, so that the message stays readable.
-    fn inside(&self, span: Span, from: usize, to: usize) -> std::ops::Range<usize> {
+    fn relative_range(&self, span: Span, from: usize, to: usize) -> std::ops::Range<usize> {
         let text = self
             .sources
             .get(span.source)
@@ -172,20 +172,20 @@ impl<'a> DiagnosticRenderer<'a> {
     }
 
     fn includes(&self, span: Span) -> Vec<SourcePosition> {
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut at = span;
         while let Some(from) = self
             .sources
             .get(at.source)
             .and_then(|source| source.included_from)
         {
-            if places.len() == MAX_INCLUDES {
+            if positions.len() == MAX_INCLUDES {
                 break;
             }
-            places.extend(self.sources.position(from));
+            positions.extend(self.sources.position(from));
             at = from;
         }
-        places
+        positions
     }
 
     /// Returns the line on which a span starts, counted from 0.

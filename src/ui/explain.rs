@@ -75,9 +75,9 @@ pub struct LinkView {
     /// The effective status of the other instance.
     pub status: Status,
     /// Whether one of the two is hosted on the other.
-    pub host: bool,
+    pub is_host: bool,
     /// Whether one of the two belongs to the topology that substitutes the other.
-    pub part: bool,
+    pub is_substitution: bool,
     /// The names of the requirements between the two.
     pub requirements: Vec<String>,
     /// The attributes and properties of the other that the dependent one reads.
@@ -228,10 +228,10 @@ fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
 impl LinkView {
     fn through(&self) -> Vec<String> {
         let mut all = Vec::new();
-        if self.host {
+        if self.is_host {
             all.push("host".to_owned());
         }
-        if self.part {
+        if self.is_substitution {
             all.push("substitution".to_owned());
         }
         let (requirements, attributes) = (&self.requirements, &self.attributes);
@@ -257,8 +257,8 @@ impl LinkView {
         json!({
             "instance": self.name,
             "status": self.status.as_str(),
-            "host": self.host,
-            "standsIn": self.part,
+            "host": self.is_host,
+            "standsIn": self.is_substitution,
             "requirements": self.requirements,
             "reads": self.attributes,
         })

@@ -116,12 +116,12 @@ impl PlanView {
         for job in &self.external {
             line(&mut text, 0, &job.text());
         }
-        let shown = PlanLayout {
+        let layout = PlanLayout {
             workflow: &self.workflow,
             width,
         };
         for node in &self.nodes {
-            node.write(&mut text, 0, shown);
+            node.write(&mut text, 0, layout);
         }
         if self.is_empty() {
             text.push_str("Nothing to do.\n");
@@ -132,16 +132,16 @@ impl PlanView {
 
     /// Returns the plan as JSON in Unfurl's format: a list of instances with their entries.
     pub fn json(&self) -> Json {
-        self.written(false)
+        self.json_with(false)
     }
 
     /// Returns the plan as JSON with the reasons and changes of each task, under keys that Unfurl
     /// does not have.
     pub fn json_with_reasons(&self) -> Json {
-        self.written(true)
+        self.json_with(true)
     }
 
-    fn written(&self, why: bool) -> Json {
+    fn json_with(&self, why: bool) -> Json {
         let external = self.external.iter().map(ExternalJob::json);
         let nodes = self.nodes.iter().filter(|node| node.has_effect());
         let nodes = external.chain(nodes.map(|node| node.json(why)));

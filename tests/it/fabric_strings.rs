@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unfurl::testing::host::book::{LocationResolver, LoginOptions};
+use unfurl::testing::host::resolver::{LocationResolver, LoginOptions};
 use unfurl::testing::host::ssh_config::{LocalUser, SshConfig, SshConfigFiles};
 use unfurl::testing::host::{Address, DEFAULT_PORT, HostParts, Location};
 

@@ -99,11 +99,11 @@ pub(in crate::cli) fn explain(args: ExplainArgs, cx: &Context) -> Result<u8, Fai
 
 fn view(explained: &Explanation) -> ExplainView {
     let sources = relative(&explained.sources);
-    let places = SourceLocator::new(&sources);
+    let locator = SourceLocator::new(&sources);
     let workflow = explained.goal.workflow.to_string();
     let mut view = match &explained.subject {
-        QuerySubject::Instance(handle) => instance(explained, *handle, &places),
-        QuerySubject::Template(name) => template(explained, name, &places),
+        QuerySubject::Instance(handle) => instance(explained, *handle, &locator),
+        QuerySubject::Template(name) => template(explained, name, &locator),
         QuerySubject::Orphan(name, record) => orphan(name, record),
     };
     view.workflow = workflow;
@@ -266,8 +266,8 @@ fn links(explained: &Explanation, links: &InstanceLinks) -> Vec<LinkView> {
     let view = |(handle, link): (&Handle, &ops::explain::InstanceLink)| LinkView {
         name: topology.entity(*handle).name.to_string(),
         status: topology.effective(*handle),
-        host: link.is_host,
-        part: link.is_part,
+        is_host: link.is_host,
+        is_substitution: link.is_part,
         requirements: link.requirements.iter().cloned().collect(),
         attributes: link.attributes.iter().cloned().collect(),
     };

@@ -61,12 +61,12 @@ fn forward_line(forward: &Forward, port: u16, through: &str) -> String {
         Forward::Local { listen, target } => (String::new(), (listen, target)),
         Forward::Remote { listen, target } => (format!(" of {through}"), (listen, target)),
     };
-    let there = match forward {
+    let through_text = match forward {
         Forward::Local { .. } => format!(" through {through}"),
         Forward::Remote { .. } => String::new(),
     };
     let (listen, target) = (shown(&listen.host, port), shown(&target.host, target.port));
-    format!("{listen}{from} is forwarded to {target}{there}\n")
+    format!("{listen}{from} is forwarded to {target}{through_text}\n")
 }
 
 /// Parses `[bind:]port:host:port` into the listening address and the target address.

@@ -36,11 +36,11 @@ pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
     }
     let mut code = 0;
     for run in runs {
-        let place = run.folder.display().to_string();
-        let place = if place == "." {
-            place
+        let folder = run.folder.display().to_string();
+        let place = if folder == "." {
+            folder
         } else {
-            format!("./{place}")
+            format!("./{folder}")
         };
         let words = args.words.join(" ");
         cx.output

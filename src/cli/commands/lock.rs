@@ -64,13 +64,17 @@ fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
         OutputFormat::Json => cx.output.json(&listed.iter().map(json_of).collect()),
         OutputFormat::Text => {
             let mut table = Table::new(&["Ensemble", "State", "Lock"]);
-            for each in &listed {
-                let words = match &each.state {
+            for status in &listed {
+                let words = match &status.state {
                     Ok(state) => state.describe(),
                     Err(error) => error.clone(),
                 };
-                table.row([shown_path(&each.manifest), state(each).to_owned(), words]);
-                if let Some(remote) = &each.remote {
+                table.row([
+                    shown_path(&status.manifest),
+                    state(status).to_owned(),
+                    words,
+                ]);
+                if let Some(remote) = &status.remote {
                     let state = remote_state(remote).to_owned();
                     table.row([String::new(), state, remote.describe()]);
                 }

@@ -11,13 +11,13 @@ use crate::value::{Map, Value};
 
 /// Applies the state on the chosen hosts and returns the exit code.
 pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
-    let what = typed_state(&args.function, &args.arguments)?;
+    let selection = typed_state(&args.function, &args.arguments)?;
     let options = TreeOptions {
         sls: Vec::new(),
         tree: args.tree.clone(),
     };
     let mut request = request(&options, &args.run, &args.hosts, cx)?;
-    request.source.selection = what;
+    request.source.selection = selection;
     run(&request, &args.run, cx)
 }
 

@@ -58,7 +58,7 @@ pub(in crate::cli) struct TaskArgs {
 /// no task is named and no default task exists.
 pub(in crate::cli) fn task(
     args: &TaskArgs,
-    whole: fn() -> clap::Command,
+    cli_command: fn() -> clap::Command,
     cx: &Context,
 ) -> Result<u8, Failure> {
     let is_json = args.hosts.output == HostOutput::Json;
@@ -69,7 +69,7 @@ pub(in crate::cli) fn task(
     } else if let Some(name) = &args.details {
         details(&loaded, name, is_json, &cx.output)
     } else {
-        run(args, loaded, whole, cx)
+        run(args, loaded, cli_command, cx)
     }
 }
 
@@ -129,7 +129,7 @@ fn help(mut whole: clap::Command) -> String {
 /// Lists the tasks, one line each, with the first line of their description.
 fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
     if is_json {
-        let tasks: Vec<Json> = loaded.tasks.iter().map(|task| of_task(task)).collect();
+        let tasks: Vec<Json> = loaded.tasks.iter().map(|task| task_json(task)).collect();
         return output.json(&json!({ "tasks": tasks }));
     }
     let width = loaded.tasks.iter().map(|task| task.name.chars().count());
@@ -161,15 +161,15 @@ fn details(
         return Err(Failure::new(FailureKind::Refused, message, hint));
     };
     if is_json {
-        output.json(&of_task(task));
+        output.json(&task_json(task));
         return Ok(0);
     }
-    output.print_result(&about(task, &loaded.sources));
+    output.print_result(&task_text(task, &loaded.sources));
     Ok(0)
 }
 
 /// Describes a task in full as text.
-fn about(task: &Task, sources: &Sources) -> String {
+fn task_text(task: &Task, sources: &Sources) -> String {
     let place = relative(sources).position(task.span);
     let place = place.map_or(String::new(), |place| {
         format!(" in {}:{}", place.path.display(), place.line)
@@ -214,7 +214,7 @@ fn about(task: &Task, sources: &Sources) -> String {
 }
 
 /// Describes a task in full as JSON.
-fn of_task(task: &Task) -> Json {
+fn task_json(task: &Task) -> Json {
     let arguments: serde_json::Map<String, Json> = task
         .parameters
         .named

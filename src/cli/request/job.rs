@@ -78,8 +78,8 @@ pub(in crate::cli) fn request(
     args: &JobArgs,
     cx: &Context,
 ) -> Result<JobRequest, Failure> {
-    refuse_prune(&spec.workflow, args)?;
-    refuse_plan_options(args)?;
+    check_prune(&spec.workflow, args)?;
+    check_resume_options(args)?;
     let vars = variables(&args.any.inputs.var)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let environment = args.any.inputs.use_environment.as_deref();
@@ -126,7 +126,7 @@ pub(in crate::cli) fn request(
 }
 
 /// Refuses `--prune` where it cannot work: it compares all instances with the whole model.
-fn refuse_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> {
+fn check_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> {
     let message = match workflow {
         _ if !args.removal.prune => return Ok(()),
         WorkflowKind::Deploy if is_filtered(args) => {
@@ -139,7 +139,7 @@ fn refuse_prune(workflow: &WorkflowKind, args: &JobArgs) -> Result<(), Failure> 
 }
 
 /// Refuses options that change the plan together with `--resume`, which continues a stored plan.
-fn refuse_plan_options(args: &JobArgs) -> Result<(), Failure> {
+fn check_resume_options(args: &JobArgs) -> Result<(), Failure> {
     let JobArgs {
         any,
         narrow,

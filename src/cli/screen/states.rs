@@ -170,7 +170,7 @@ fn end_text(machine: &MachineReport) -> String {
 }
 
 /// Returns the results of a machine as JSON, with the commands of a dry run.
-fn results(machine: &MachineReport) -> Json {
+fn results_json(machine: &MachineReport) -> Json {
     let mut all = json!(to_value(&machine.results));
     for result in &machine.results {
         let commands = commands(result);
@@ -183,7 +183,7 @@ fn results(machine: &MachineReport) -> Json {
 
 /// Returns the results as JSON: the map of a single machine, or of all machines by name (S43).
 pub(in crate::cli) fn report_json(report: &StatesReport, over_hosts: bool) -> Json {
-    let of = results;
+    let of = results_json;
     if !over_hosts && let [machine] = report.machines.as_slice() {
         return match &machine.end {
             MachineEnd::Lost(reason) => json!({ "error": reason, "results": of(machine) }),

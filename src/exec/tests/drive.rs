@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::fake::{Fake, Happens, ended, look};
+use super::fake::{Fake, FakeEvent, ended, read_nothing};
 use crate::exec::{Error, MachineStep, OnInterrupt, RunnerEvent, StateMachine, drive};
 use crate::host::{ActionResult, ChainNote, Exit, Question, Secret, Stream};
 
 /// A view that gives scripted answers and records what is shown.
 #[derive(Default)]
-struct Face {
+struct FakeView {
     shown: Vec<String>,
     answers: Vec<Secret>,
 }
@@ -42,18 +42,18 @@ impl Script {
         }
     }
 
-    fn run(&mut self, fake: &Fake, on_interrupt: OnInterrupt) -> Result<Face, Stopped> {
-        let mut face = Face::default();
+    fn run(&mut self, fake: &Fake, on_interrupt: OnInterrupt) -> Result<FakeView, Stopped> {
+        let mut face = FakeView::default();
         drive(self, &mut fake.driver(on_interrupt), &mut face)?;
         Ok(face)
     }
 }
 
 impl StateMachine for Script {
-    type View = Face;
+    type View = FakeView;
     type Error = Stopped;
 
-    fn next(&mut self, _view: &mut Face) -> Result<MachineStep, Stopped> {
+    fn next(&mut self, _view: &mut FakeView) -> Result<MachineStep, Stopped> {
         let step = match self.steps.pop_front() {
             Some(step) => step,
             None if self.running > 0 => MachineStep::Wait(None),
@@ -66,7 +66,12 @@ impl StateMachine for Script {
         Ok(step)
     }
 
-    fn complete(&mut self, tag: u64, result: ActionResult, _: &mut Face) -> Result<(), Stopped> {
+    fn complete(
+        &mut self,
+        tag: u64,
+        result: ActionResult,
+        _: &mut FakeView,
+    ) -> Result<(), Stopped> {
         self.running -= 1;
         self.log.push(format!("end {tag}: {:?}", result.exit()));
         if self.breaks_at == Some(tag) {
@@ -86,22 +91,22 @@ impl StateMachine for Script {
         self.log.push("wake".to_owned());
     }
 
-    fn note(&mut self, tag: u64, note: ChainNote, view: &mut Face) {
+    fn note(&mut self, tag: u64, note: ChainNote, view: &mut FakeView) {
         view.shown.push(format!("{tag}: {note:?}"));
     }
 
-    fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), view: &mut Face) {
+    fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), view: &mut FakeView) {
         view.shown.push(format!("{tag}: {stream:?} {bytes:?}"));
     }
 
-    fn prompt_secret(&mut self, question: &Question, view: &mut Face) -> Option<Secret> {
+    fn prompt_secret(&mut self, question: &Question, view: &mut FakeView) -> Option<Secret> {
         view.shown.push(question.to_string());
         view.answers.pop()
     }
 }
 
 fn perform(tag: u64) -> MachineStep {
-    MachineStep::Perform(tag, Box::new(look()))
+    MachineStep::Perform(tag, Box::new(read_nothing()))
 }
 
 const GRACE: OnInterrupt = OnInterrupt::Grace(Duration::from_secs(1));
@@ -159,7 +164,7 @@ fn a_machine_that_has_ended_is_asked_no_more() {
 
 #[test]
 fn a_machine_wakes_once_its_time_has_come() {
-    let fake = Fake::with([Happens::Time]);
+    let fake = Fake::with([FakeEvent::Time]);
     let end = Instant::now() + Duration::from_secs(5);
     let mut script = Script::of([MachineStep::Wait(Some(end)), perform(1)]);
     script.run(&fake, GRACE).unwrap();
@@ -179,7 +184,7 @@ fn a_machine_hears_of_a_signal_before_it_begins_anything() {
 
 #[test]
 fn with_grace_what_runs_ends_by_itself_and_nothing_more_begins() {
-    let fake = Fake::with([Happens::Signal]);
+    let fake = Fake::with([FakeEvent::Signal]);
     let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Code(0)"]);
@@ -188,7 +193,7 @@ fn with_grace_what_runs_ends_by_itself_and_nothing_more_begins() {
 
 #[test]
 fn without_grace_running_actions_are_cancelled_and_their_end_is_reported() {
-    let fake = Fake::with([Happens::Signal]);
+    let fake = Fake::with([FakeEvent::Signal]);
     let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, OnInterrupt::Cancel).unwrap();
     assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Cancelled"]);
@@ -197,7 +202,7 @@ fn without_grace_running_actions_are_cancelled_and_their_end_is_reported() {
 
 #[test]
 fn a_second_signal_is_passed_on() {
-    let fake = Fake::with([Happens::Signal, Happens::Signal]);
+    let fake = Fake::with([FakeEvent::Signal, FakeEvent::Signal]);
     let mut script = Script::of([perform(1), MachineStep::Wait(None), perform(2)]);
     script.run(&fake, GRACE).unwrap();
     assert_eq!(fake.rings(), [1, 2]);
@@ -207,8 +212,8 @@ fn a_second_signal_is_passed_on() {
 #[test]
 fn notes_and_output_are_shown() {
     let fake = Fake::with([
-        Happens::Heard(RunnerEvent::Note(1, ChainNote::Detail("sudo".to_owned()))),
-        Happens::Heard(RunnerEvent::Output(1, Stream::Stdout, b"a".to_vec())),
+        FakeEvent::Heard(RunnerEvent::Note(1, ChainNote::Detail("sudo".to_owned()))),
+        FakeEvent::Heard(RunnerEvent::Output(1, Stream::Stdout, b"a".to_vec())),
     ]);
     let face = Script::of([perform(1)]).run(&fake, GRACE).unwrap();
     assert_eq!(face.shown, ["1: Detail(\"sudo\")", "1: Stdout [97]"]);
@@ -226,7 +231,7 @@ fn a_machine_that_breaks_ends_the_loop_with_its_error() {
 
 #[test]
 fn a_performer_that_is_gone_ends_the_loop_with_its_error() {
-    let fake = Fake::with([Happens::Gone]);
+    let fake = Fake::with([FakeEvent::Gone]);
     let stopped = Script::of([perform(1)]).run(&fake, GRACE).err().unwrap();
     assert!(matches!(stopped, Stopped::Exec(Error::Ended)));
 }
@@ -237,26 +242,26 @@ fn an_action_that_cannot_begin_ends_the_loop_and_what_began_is_ended() {
         refuses: Some(2),
         ..Fake::default()
     };
-    let mut driver = fake.patient();
+    let mut driver = fake.driver_with_grace();
     let mut script = Script::of([perform(1), perform(2), perform(3)]);
-    let stopped = drive(&mut script, &mut driver, &mut Face::default());
+    let stopped = drive(&mut script, &mut driver, &mut FakeView::default());
     assert!(matches!(stopped, Err(Stopped::Exec(Error::Ended))));
     assert_eq!(driver.end_all(), [(1, ended(Exit::Cancelled))]);
 }
 
 /// Runs one action that asks for a password `times` times, and gives these answers.
-fn asks(answers: &[&str], times: usize) -> (Fake, Script, Face) {
+fn asks(answers: &[&str], times: usize) -> (Fake, Script, FakeView) {
     let question = Question::Login("me@a:22".to_owned());
     let asked = || Exit::NeedsAnswer {
         question: question.clone(),
         refused: false,
     };
-    let fake = Fake::with((0..times).map(|_| Happens::Ends(1, asked())));
+    let fake = Fake::with((0..times).map(|_| FakeEvent::Ends(1, asked())));
     let mut driver = fake.driver(OnInterrupt::Cancel).with_passwords(None);
     let mut script = Script::of([perform(1)]);
-    let mut face = Face {
+    let mut face = FakeView {
         answers: answers.iter().map(|it| Secret::new(*it)).collect(),
-        ..Face::default()
+        ..FakeView::default()
     };
     drive(&mut script, &mut driver, &mut face).unwrap();
     (fake, script, face)

@@ -13,7 +13,7 @@ use crate::host::{Action, ActionRequest, ActionResult, Exit};
 use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// An event in the script of a fake runner.
-pub(super) enum Happens {
+pub(super) enum FakeEvent {
     Heard(RunnerEvent),
     Ends(u64, Exit),
     Time,
@@ -29,7 +29,7 @@ pub(super) struct Seen {
     pub(super) cancels: usize,
     pub(super) untils: Vec<Option<Instant>>,
     open: BTreeMap<u64, Exit>,
-    script: VecDeque<Happens>,
+    script: VecDeque<FakeEvent>,
 }
 
 /// A fake runner whose actions succeed in the order of their ids, unless its script says otherwise.
@@ -38,15 +38,15 @@ pub(super) struct Fake {
     pub(super) seen: Rc<RefCell<Seen>>,
     pub(super) interrupts: Interrupts,
     /// Signals that were received and not yet reported as events.
-    pub(super) rung: Arc<Mutex<VecDeque<i32>>>,
+    pub(super) pending_signals: Arc<Mutex<VecDeque<i32>>>,
     /// The numbers of all received signals.
-    pub(super) rings: Arc<Mutex<Vec<usize>>>,
-    pub(super) is_deaf: bool,
+    pub(super) signal_counts: Arc<Mutex<Vec<usize>>>,
+    pub(super) ignores_signals: bool,
     pub(super) refuses: Option<u64>,
 }
 
 impl Fake {
-    pub(super) fn with(script: impl IntoIterator<Item = Happens>) -> Self {
+    pub(super) fn with(script: impl IntoIterator<Item = FakeEvent>) -> Self {
         let fake = Self::default();
         fake.seen.borrow_mut().script.extend(script);
         fake
@@ -60,7 +60,7 @@ impl Fake {
         })
     }
 
-    pub(super) fn patient(&self) -> Driver {
+    pub(super) fn driver_with_grace(&self) -> Driver {
         self.driver(OnInterrupt::Grace(std::time::Duration::from_secs(1)))
     }
 
@@ -77,7 +77,7 @@ impl Fake {
     }
 
     pub(super) fn rings(&self) -> Vec<usize> {
-        self.rings.lock().unwrap().clone()
+        self.signal_counts.lock().unwrap().clone()
     }
 }
 
@@ -96,27 +96,27 @@ impl ActionRunner for Fake {
         let next = {
             let mut seen = self.seen.borrow_mut();
             seen.untils.push(until);
-            if let Some(signal) = self.rung.lock().unwrap().pop_front() {
+            if let Some(signal) = self.pending_signals.lock().unwrap().pop_front() {
                 return Ok(Some(RunnerEvent::Interruption(signal)));
             }
             let script = seen.script.pop_front();
             script.or_else(|| {
                 let (id, exit) = seen.open.first_key_value()?;
-                Some(Happens::Ends(*id, exit.clone()))
+                Some(FakeEvent::Ends(*id, exit.clone()))
             })
         };
         match next {
-            Some(Happens::Heard(heard)) => Ok(Some(heard)),
-            Some(Happens::Ends(id, exit)) => {
+            Some(FakeEvent::Heard(heard)) => Ok(Some(heard)),
+            Some(FakeEvent::Ends(id, exit)) => {
                 self.seen.borrow_mut().open.remove(&id).unwrap();
                 Ok(Some(RunnerEvent::Ended(id, ended(exit))))
             }
-            Some(Happens::Time) => Ok(None),
-            Some(Happens::Signal) => {
+            Some(FakeEvent::Time) => Ok(None),
+            Some(FakeEvent::Signal) => {
                 self.interrupts.signal(Signal::SIGINT);
                 self.next_event(until)
             }
-            Some(Happens::Gone) => Err(Error::Ended),
+            Some(FakeEvent::Gone) => Err(Error::Ended),
             None => panic!("nothing runs, and somebody waits for it"),
         }
     }
@@ -130,17 +130,20 @@ impl ActionRunner for Fake {
     }
 
     fn listen(&self, interrupts: &Interrupts) -> Option<ListenerGuard> {
-        let (rung, rings) = (Arc::clone(&self.rung), Arc::clone(&self.rings));
+        let (rung, rings) = (
+            Arc::clone(&self.pending_signals),
+            Arc::clone(&self.signal_counts),
+        );
         let ring = move |signal, nth| {
             rung.lock().unwrap().push_back(signal);
             rings.lock().unwrap().push(nth);
         };
-        (!self.is_deaf).then(|| interrupts.listen(ring))
+        (!self.ignores_signals).then(|| interrupts.listen(ring))
     }
 }
 
 /// Returns an action that reads nothing.
-pub(super) fn look() -> ActionRequest {
+pub(super) fn read_nothing() -> ActionRequest {
     ActionRequest::local(Action::Read(Vec::new()))
 }
 

@@ -322,7 +322,7 @@ fn the_second_interruption_kills_at_once() {
 }
 
 /// Runs a long command, sends a signal, and returns the first two events.
-fn news_after_a_signal(on_interrupt: OnInterrupt) -> (DriverEvent, DriverEvent) {
+fn events_after_a_signal(on_interrupt: OnInterrupt) -> (DriverEvent, DriverEvent) {
     let interrupts = Interrupts::default();
     let output = OutputMode::Discard;
     let mut driver = Driver::local(interrupts.clone(), on_interrupt, limits(), output);
@@ -338,7 +338,7 @@ fn a_signal_reaches_whoever_drives_a_command_and_ends_it_at_once_or_after_a_grac
     let grace = OnInterrupt::Grace(Duration::from_millis(50));
     for on_interrupt in [OnInterrupt::Cancel, grace] {
         let start = Instant::now();
-        let (first, second) = news_after_a_signal(on_interrupt);
+        let (first, second) = events_after_a_signal(on_interrupt);
         assert!(matches!(first, DriverEvent::Interrupt(15)), "{first:?}");
         let DriverEvent::Outcome(1, result) = second else {
             panic!("{second:?}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::fake::{Fake, Happens, look, outcome};
+use super::fake::{Fake, FakeEvent, outcome, read_nothing};
 use crate::exec::{Driver, DriverEvent, OnInterrupt};
 use crate::host::{
     Action, ActionRequest, Address, BecomeUser, ChainExecutor, Destination, ExecutorChain, Exit,
@@ -19,9 +19,9 @@ fn login(name: &str) -> Question {
     Question::Login(Address::parse(name, "me", 22).unwrap().to_string())
 }
 
-fn asks(tag: u64, question: &Question) -> Happens {
+fn asks(tag: u64, question: &Question) -> FakeEvent {
     let (question, refused) = (question.clone(), false);
-    Happens::Ends(tag, Exit::NeedsAnswer { question, refused })
+    FakeEvent::Ends(tag, Exit::NeedsAnswer { question, refused })
 }
 
 fn asking(fake: &Fake) -> Driver {
@@ -147,8 +147,8 @@ fn a_later_action_has_the_password_at_once() {
 fn an_action_of_this_machine_needs_no_password() {
     let fake = Fake::default();
     let mut driver = asking(&fake);
-    driver.submit(1, look()).unwrap();
-    assert_eq!(fake.last_request(), look());
+    driver.submit(1, read_nothing()).unwrap();
+    assert_eq!(fake.last_request(), read_nothing());
 }
 
 fn sudo(password: Option<&str>) -> Arc<ExecutorChain> {
@@ -165,7 +165,7 @@ fn actions_are_those_of_another_user() {
     let fake = Fake::default();
     let driver = fake.driver(OnInterrupt::Cancel);
     let mut driver = driver.with_passwords(Some("root".to_owned()));
-    driver.submit(1, look()).unwrap();
+    driver.submit(1, read_nothing()).unwrap();
     assert_eq!(fake.last_request().chain, Some(sudo(None)));
     driver.submit(2, host("a")).unwrap();
     assert_eq!(fake.last_request().chain, Some(sudo(None)));

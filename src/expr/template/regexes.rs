@@ -67,7 +67,9 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     }
     let required = args.size("mandatory_count")?.unwrap_or_default();
     if required > 0 && required != replaced {
-        return Err(args.fail(format!("`{pattern}` occurs {replaced} times, not {required}")));
+        return Err(args.fail(format!(
+            "`{pattern}` occurs {replaced} times, not {required}"
+        )));
     }
     Ok((done + &text[last..]).into())
 }

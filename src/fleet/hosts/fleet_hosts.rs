@@ -50,11 +50,11 @@ impl FleetHosts {
         let mut warnings = vec![(warnings, config.sources().clone())];
         let GatheredHosts {
             inventory,
-            warnings: doubts,
+            warnings: gather_warnings,
             sources,
             expressions,
         } = gather()?;
-        warnings.push((doubts, sources));
+        warnings.push((gather_warnings, sources));
         warnings.push((ignored_variable_warnings(&inventory), Sources::default()));
         Ok(Self {
             resolver: LocationResolver::new(config, login, local),
@@ -70,13 +70,13 @@ fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
     let mut others = Vec::new();
     let mut ignored = BTreeSet::new();
     for host in inventory.hosts() {
-        let Some(Ok(reach)) = inventory.host_access(host) else {
+        let Some(Ok(access)) = inventory.host_access(host) else {
             continue;
         };
-        if let Some(other) = reach.escalation {
+        if let Some(other) = access.escalation {
             others.push(format!("{host} ({})", other.user));
         }
-        ignored.extend(reach.ignored);
+        ignored.extend(access.ignored);
     }
     let mut warnings = Diagnostics::default();
     if !others.is_empty() {
@@ -123,7 +123,7 @@ impl crate::host::services::HostResolver for FleetHosts {
 
 /// Locates a host string, as `user` if the string names no user.
 pub(crate) fn locate_host_string(
-    book: &LocationResolver,
+    resolver: &LocationResolver,
     host: &str,
     user: Option<&str>,
 ) -> Result<Location, LocationError> {
@@ -131,10 +131,10 @@ pub(crate) fn locate_host_string(
         Some(user) if HostParts::parse(host).user.is_none() => {
             HostTarget::parse(host).and_then(|mut target| {
                 target.user = Some(user.to_owned());
-                book.locate_target(&target)
+                resolver.locate_target(&target)
             })
         }
-        _ => book.locate(host),
+        _ => resolver.locate(host),
     };
     Ok(location?)
 }

@@ -214,10 +214,10 @@ impl HostGatherer<'_> {
         }
         let mut data = Map::new();
         if let Some(endpoint) = endpoint {
-            self.reach_from_endpoint(*endpoint, &mut data);
+            self.add_endpoint_variables(*endpoint, &mut data);
         }
         let name: Arc<str> = entity.name.as_str().into();
-        self.reach_from_connection(of, &name, &mut data)?;
+        self.add_connection_variables(of, &name, &mut data)?;
         if let Some(address) = address.filter(|_| !data.contains_key("ansible_host")) {
             data.insert("ansible_host".into(), address);
             let ssh = || Value::str("ssh");
@@ -238,7 +238,7 @@ impl HostGatherer<'_> {
     }
 
     /// Adds the connection variables that an endpoint states.
-    fn reach_from_endpoint(&mut self, endpoint: Handle, data: &mut Map) {
+    fn add_endpoint_variables(&mut self, endpoint: Handle, data: &mut Map) {
         for name in ["port", "host", "connection", "user"] {
             if let Some(value) = self.attribute(endpoint, name) {
                 data.insert(format!("ansible_{name}").into(), value);
@@ -260,7 +260,7 @@ impl HostGatherer<'_> {
 
     /// Adds the variables of the connection to a host: from the model, or else from the
     /// environment.
-    fn reach_from_connection(
+    fn add_connection_variables(
         &mut self,
         of: Handle,
         name: &str,

@@ -27,12 +27,12 @@ impl HostSession {
     pub fn open(
         host: &str,
         user: Option<&str>,
-        known: &FleetHosts,
+        hosts: &FleetHosts,
         interrupts: &Interrupts,
         ask: &mut dyn FnMut(&Question) -> Option<Secret>,
     ) -> Result<Self, Error> {
         let refused = |message: String| Error::new(ErrorKind::Refused, message, None);
-        let location = known.locate(host, user);
+        let location = hosts.locate(host, user);
         let destination = match location.map_err(|error| refused(error.to_string()))? {
             Location::Ssh(destination) => destination,
             Location::Local | Location::Container(_) => {
@@ -45,13 +45,13 @@ impl HostSession {
             let message = format!("could not start the connection: {error}");
             Error::new(ErrorKind::Internal, message, None)
         })?;
-        let mut visited = Self {
+        let mut session = Self {
             session,
             host: destination,
             interrupts: interrupts.clone(),
         };
-        visited.connect(ask)?;
-        Ok(visited)
+        session.connect(ask)?;
+        Ok(session)
     }
 
     fn connect(&mut self, ask: &mut dyn FnMut(&Question) -> Option<Secret>) -> Result<(), Error> {

@@ -102,7 +102,7 @@ impl<'a> StatesDriver<'a> {
         if self.fleet.stopped.is_some() {
             return Ok(());
         }
-        let mut flow = MachineOrder::new(self.request, &mut self.fleet.machines)?;
+        let mut order = MachineOrder::new(self.request, &mut self.fleet.machines)?;
         let states = self
             .fleet
             .machines
@@ -111,7 +111,7 @@ impl<'a> StatesDriver<'a> {
         let states = states.map(|prepared| prepared.low.chunks.len()).sum();
         self.view.run_started(self.fleet.machines.len(), states);
         while self.fleet.stopped.is_none() {
-            let next = flow.next(&mut self.fleet.machines);
+            let next = order.next(&mut self.fleet.machines);
             if next.is_empty() {
                 break;
             }

@@ -46,19 +46,19 @@ impl<'a> StatesCompiler<'a> {
 
     /// Returns the compiler input of a machine.
     pub(super) fn compile_input(&self, host: &StateHost) -> CompileInput {
-        let tree = &self.request.source;
+        let source = &self.request.source;
         CompileInput {
             id: Arc::clone(&host.name),
             roots: Arc::clone(&self.roots),
-            pillar: host.pillar(&tree.pillar),
-            grains: tree.grains.clone(),
-            options: tree.options.clone().into(),
-            targets: match &tree.selection {
+            pillar: host.pillar(&source.pillar),
+            grains: source.grains.clone(),
+            options: source.options.clone().into(),
+            targets: match &source.selection {
                 StateSelection::Top => StateTargets::Highstate,
                 StateSelection::Sls(names) => StateTargets::Sls(names.clone()),
                 StateSelection::Single { .. } => StateTargets::Sls(vec![TYPED_SLS.to_owned()]),
             },
-            ordering: tree.ordering,
+            ordering: source.ordering,
         }
     }
 

@@ -41,9 +41,9 @@ pub fn read_facts(
     view: &mut dyn StatesView,
 ) -> Result<Vec<MachineFacts>, Error> {
     let mut driver = driver(&request.interrupts, request.sudo.as_ref());
-    let mut round = FactsRun::new(request);
-    drive(&mut round, &mut driver, view)?;
-    Ok(round.results)
+    let mut run = FactsRun::new(request);
+    drive(&mut run, &mut driver, view)?;
+    Ok(run.results)
 }
 
 /// A state machine that reads the facts of all machines.

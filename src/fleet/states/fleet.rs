@@ -107,16 +107,16 @@ impl FleetMachine {
             return NextAction::Wait;
         }
         let host = &self.host;
-        let ground = || compiler.compile_input(host);
+        let input = || compiler.compile_input(host);
         let begin = |prepared: &PreparedStates| {
             let low = Arc::clone(&prepared.low);
             let setup = compiler.run_setup(low.has_links);
             (low, setup)
         };
         let prepared = if compiler.is_compile_only {
-            self.run.compile(ground, begin)
+            self.run.compile(input, begin)
         } else {
-            self.run.prepare(ground, begin)
+            self.run.prepare(input, begin)
         };
         self.stage = match prepared {
             Preparation::Read(facts) => return NextAction::Read(facts),
@@ -140,7 +140,7 @@ impl FleetMachine {
 /// A running action: its machine and its purpose.
 struct RunningAction {
     machine: usize,
-    goal: ActionPurpose,
+    purpose: ActionPurpose,
 }
 
 enum ActionPurpose {
@@ -234,7 +234,13 @@ impl<'a> Fleet<'a> {
                 }
             };
             let request = machine.host.request(action);
-            return Some(self.start_action(request, RunningAction { machine: at, goal }));
+            return Some(self.start_action(
+                request,
+                RunningAction {
+                    machine: at,
+                    purpose: goal,
+                },
+            ));
         }
     }
 
@@ -250,14 +256,14 @@ impl<'a> Fleet<'a> {
 
     fn handle_result(
         &mut self,
-        work: RunningAction,
+        running: RunningAction,
         result: ActionResult,
         view: &mut dyn StatesView,
     ) {
-        let at = work.machine;
+        let at = running.machine;
         let machine = &mut self.machines[at];
         machine.in_flight -= 1;
-        match (work.goal, result) {
+        match (running.purpose, result) {
             (ActionPurpose::Read(facts), ActionResult::Read(output)) => {
                 match loss_reason(&output.exit) {
                     Some(reason) => machine.mark_lost(reason),

@@ -34,16 +34,16 @@ impl MachineOrder {
         let flow = match request.pace {
             MachinePace::Serial => Self::Serial,
             MachinePace::Lockstep if waits => {
-                let places: Vec<usize> = (0..machines.len())
+                let active_indices: Vec<usize> = (0..machines.len())
                     .filter(|at| machines[*at].is_active())
                     .collect();
                 let merged = merge_orders(&lows().collect::<Vec<_>>());
                 let mut shared = merged.map_err(|refused| {
-                    let refused_at = |machine: usize| &machines[places[machine]];
+                    let refused_at = |machine: usize| &machines[active_indices[machine]];
                     order_conflict_error(&refused, refused_at)
                 })?;
                 for (at, _) in shared.iter_mut().flat_map(|state| &mut state.positions) {
-                    *at = places[*at];
+                    *at = active_indices[*at];
                 }
                 Self::Lockstep(shared, 0)
             }
@@ -90,9 +90,9 @@ impl MachineOrder {
                     }
                 }
                 // States after the last shared state run without a barrier.
-                let closed =
+                let is_behind_barrier =
                     |at: &usize| machines[*at].barrier.is_some() && machines[*at].is_active();
-                let due: Vec<usize> = all.filter(closed).collect();
+                let due: Vec<usize> = all.filter(is_behind_barrier).collect();
                 for at in &due {
                     machines[*at].barrier = None;
                 }

@@ -33,8 +33,8 @@ impl FolderRoots {
         let stays = path
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        let mut places = self.folders.iter().map(|folder| folder.join(path));
-        places.find(|place| stays && fs::is_file(place))
+        let mut candidates = self.folders.iter().map(|folder| folder.join(path));
+        candidates.find(|place| stays && fs::is_file(place))
     }
 }
 

@@ -80,12 +80,12 @@ fn build_engine(
         context,
     };
     let engine_result = TaskEngine::new(request.tasks.clone(), &request.calls, options, services);
-    let mut runbook =
+    let mut engine =
         engine_result.map_err(|problems| invalid_calls_error(&problems, &request.tasks))?;
     if let Some(command) = &request.command {
-        runbook.add_task(command.task(&folder));
+        engine.add_task(command.task(&folder));
     }
-    Ok(runbook)
+    Ok(engine)
 }
 
 /// Returns the error for invalid calls, all of them at once.

@@ -34,8 +34,8 @@ pub(super) struct TasksRun<'a> {
 impl TasksRun<'_> {
     /// Starts the next action. Prompts before it are asked and answered at once.
     fn start_next(&mut self, view: &mut dyn HostsView) -> Option<MachineStep> {
-        while let Some(one) = self.requests.pop_front() {
-            match one {
+        while let Some(request) = self.requests.pop_front() {
+            match request {
                 EngineRequest::Perform { id, host, request } => {
                     let request = self.complete_request(*request, host.as_ref());
                     self.hosts.insert(id, host);

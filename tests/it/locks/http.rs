@@ -49,7 +49,8 @@ fn unavailable(answers: fn(&Request) -> Answer, says: &str) {
     assert!(!env.work().join("here").exists());
     let env = world("try", &web.url());
     let run = deploy(&env).succeeds();
-    let start = "warning: the remote lock could not be taken, so jobs on other machines are not excluded: ";
+    let start =
+        "warning: the remote lock could not be taken, so jobs on other machines are not excluded: ";
     assert!(
         run.stderr.contains(start) && run.stderr.contains(says),
         "{run}"
@@ -103,8 +104,9 @@ fn a_taken_lock_is_looked_up_where_the_answer_does_not_name_its_holder() {
     });
     for mode in ["try", "require"] {
         let run = deploy(&world(mode, &web.url())).exits(1);
-        let run =
-            run.says(&["hint: wait until that job has ended; if you are sure that it has ended, run `git"]);
+        let run = run.says(&[
+            "hint: wait until that job has ended; if you are sure that it has ended, run `git",
+        ]);
         let url = web.url();
         let line = format!(
             "error: the ensemble is locked by bob since 2026-11-21 19:00:00 UTC: `{PATH}` on `{url}`"

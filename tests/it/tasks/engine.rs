@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::expr::{FixedSources, NullContext, YamlError};
-use unfurl::testing::host::book;
+use unfurl::testing::host::resolver;
 use unfurl::testing::host::services::{HostResolver, HostServices, NoRoles};
 use unfurl::testing::host::{
     Action, ActionRequest, ActionResult, Address, CapturedOutput, ChainExecutor, Destination, Exit,
@@ -20,14 +20,14 @@ use unfurl::testing::tasks::{
     read_tasks,
 };
 
-/// A resolver that leads to each host directly.
+/// A engine that leads to each host directly.
 #[derive(Debug)]
 struct DirectResolver;
 
 impl HostResolver for DirectResolver {
     fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError> {
         let address = Address::parse(host, user.unwrap_or("me"), 22);
-        let address = address.map_err(book::Error::from)?;
+        let address = address.map_err(resolver::Error::from)?;
         Ok(Location::Ssh(Arc::new(Destination::new(host, address))))
     }
 }
@@ -335,11 +335,11 @@ fn a_task_that_executes_itself_for_ever_is_stopped() {
 #[test]
 fn a_password_is_asked_for_once_and_counts_for_all() {
     let text = "tasks: {a: {sudo: one}}";
-    let mut book = runbook(text, &["a"], hosts("h1 h2"));
+    let mut engine = runbook(text, &["a"], hosts("h1 h2"));
     let mut asked = 0;
     let mut given = Vec::new();
-    while book.state() == RunState::Running {
-        for one in book.next() {
+    while engine.state() == RunState::Running {
+        for one in engine.next() {
             match one {
                 EngineRequest::Perform { id, request, .. } => {
                     let [ChainExecutor::Sudo(other)] = request.chain.as_ref().unwrap().executors()
@@ -356,12 +356,12 @@ fn a_password_is_asked_for_once_and_counts_for_all() {
                             refused: false,
                         },
                     };
-                    book.complete_action(id, &result(exit));
+                    engine.complete_action(id, &result(exit));
                 }
                 EngineRequest::PromptSecret { id, question } => {
                     assert_eq!(question.to_string(), "the sudo password of me@h1:22");
                     asked += 1;
-                    book.answer_secret(id, Some(&Secret::new("pw")));
+                    engine.answer_secret(id, Some(&Secret::new("pw")));
                 }
                 other @ EngineRequest::Prompt { .. } => panic!("{other:?}"),
             }
@@ -386,10 +386,10 @@ fn nobody_is_asked_while_hosts_run_at_the_same_time() {
 #[test]
 fn a_secret_is_in_no_words_and_in_no_event() {
     let text = "tasks: {a: {steps: [{prompt: Token?, secret: true, register: token}, {run: 'use {{ token }}'}, {sudo: 'use {{ token }}'}, {echo: 'it is {{ token }}'}]}}";
-    let mut book = runbook(text, &["a"], hosts("h1"));
+    let mut engine = runbook(text, &["a"], hosts("h1"));
     let mut events = Vec::new();
-    while book.state() == RunState::Running {
-        for one in book.next() {
+    while engine.state() == RunState::Running {
+        for one in engine.next() {
             match one {
                 EngineRequest::Perform { id, request, .. } => {
                     let Action::Run(command) = &request.action else {
@@ -397,18 +397,18 @@ fn a_secret_is_in_no_words_and_in_no_event() {
                     };
                     let words = command.program.argv().join(" ");
                     assert!(!words.contains("s3cret"), "{words}");
-                    book.complete_action(id, &result(Exit::Code(0)));
+                    engine.complete_action(id, &result(Exit::Code(0)));
                 }
                 EngineRequest::Prompt { id, secret, .. } => {
                     assert!(secret);
-                    book.answer_prompt(id, Some("s3cret"));
+                    engine.answer_prompt(id, Some("s3cret"));
                 }
                 other @ EngineRequest::PromptSecret { .. } => panic!("{other:?}"),
             }
         }
-        events.extend(book.take_events());
+        events.extend(engine.take_events());
     }
-    assert_eq!(book.state(), RunState::Done, "{events:?}");
+    assert_eq!(engine.state(), RunState::Done, "{events:?}");
     assert!(!format!("{events:?}").contains("s3cret"), "{events:?}");
 }
 
@@ -417,8 +417,8 @@ fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
     let text = "tasks: {a: {steps: [{local: 'echo $TOKEN'}, {echo: 'it is s3cret'}]}}";
     let mut options = hosts("h1");
     options.variables.add_secret("TOKEN", "s3cret");
-    let mut book = runbook(text, &["a"], options);
-    let todo = book.next();
+    let mut engine = runbook(text, &["a"], options);
+    let todo = engine.next();
     let [EngineRequest::Perform { id, request, .. }] = &todo[..] else {
         panic!("{todo:?}");
     };
@@ -428,29 +428,29 @@ fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
     assert_eq!(command.env.get("TOKEN"), Some("s3cret"));
     assert!(command.hidden().occur_in("s3cret"));
     assert!(!format!("{request:?}").contains("s3cret"));
-    book.complete_action(*id, &result(Exit::Code(0)));
-    assert!(book.next().is_empty());
-    let events = format!("{:?}", book.take_events());
+    engine.complete_action(*id, &result(Exit::Code(0)));
+    assert!(engine.next().is_empty());
+    let events = format!("{:?}", engine.take_events());
     assert!(events.contains("it is <<REDACTED>>"), "{events}");
     assert!(!events.contains("s3cret"), "{events}");
 }
 
 #[test]
 fn an_interruption_begins_nothing_any_more() {
-    let mut book = runbook(TWO, &["a", "b"], hosts("h1 h2"));
-    let todo = book.next();
+    let mut engine = runbook(TWO, &["a", "b"], hosts("h1 h2"));
+    let todo = engine.next();
     let [EngineRequest::Perform { id, .. }] = &todo[..] else {
         panic!("{todo:?}");
     };
-    book.interrupt();
-    book.complete_action(*id, &result(Exit::Cancelled));
-    assert!(book.next().is_empty());
-    assert_eq!(book.state(), RunState::Interrupted);
-    insta::assert_snapshot!(outcomes(&book.take_events()), @r"
+    engine.interrupt();
+    engine.complete_action(*id, &result(Exit::Cancelled));
+    assert!(engine.next().is_empty());
+    assert_eq!(engine.state(), RunState::Interrupted);
+    insta::assert_snapshot!(outcomes(&engine.take_events()), @r"
     a h1: failed (interrupted)
     a h2: skipped (interrupted)
     ");
-    assert_eq!(book.not_reached(), ["b".into()]);
+    assert_eq!(engine.not_reached(), ["b".into()]);
 }
 
 #[test]
