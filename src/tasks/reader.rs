@@ -155,8 +155,8 @@ impl Reader<'_> {
 
     /// Checks that a name can be used in a call.
     fn is_name(&mut self, name: &str, span: Span, what: &str) -> bool {
-        let is_odd = |c: char| c.is_whitespace() || c.is_control() || ":,=".contains(c);
-        let is_right = !name.is_empty() && !name.contains(is_odd) && !name.starts_with('-');
+        let is_forbidden = |c: char| c.is_whitespace() || c.is_control() || ":,=".contains(c);
+        let is_right = !name.is_empty() && !name.contains(is_forbidden) && !name.starts_with('-');
         if !is_right {
             let message = format!("`{name}` cannot be the name of {what}");
             let help = "a name must not contain spaces, colons, commas or equals signs, and must not begin with `-`";

@@ -64,6 +64,7 @@ pub enum Proxy {
     Command(String),
 }
 
+/// A jump host, as `ProxyJump` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Jump {
     pub user: Option<String>,

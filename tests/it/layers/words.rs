@@ -78,7 +78,7 @@ fn refused(source: &str) -> Vec<String> {
         if !is_within && REFUSED_FIRST_WORDS.contains(&first.as_str()) {
             found.push(format!("{}: a comment begins with `{first}`", index + 1));
         }
-        is_within = comment.is_some_and(|text| !text.is_empty());
+        is_within = comment.is_some();
     }
     found
 }
