@@ -97,7 +97,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
-    /// Record the results of an interrupted job, or of a job whose record could not be saved
+    /// Record the results of a crashed job, or of a job whose record could not be saved
     Recover(RecoverArgs),
     /// Print the version
     Version {

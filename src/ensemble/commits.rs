@@ -115,11 +115,11 @@ mod tests {
     fn what_is_not_in_git_says_how_to_try_again() {
         let error = || Error::ConcurrentCommit { path: "/e".into() };
         let hint = NotInGit::NotCommitted(error()).hint();
-        assert!(hint.ends_with("`unfurl commit` tries again"), "{hint}");
+        assert!(hint.ends_with("run `unfurl commit` to try again"), "{hint}");
         let pushed = NotInGit::NotPushed(error());
         let hint = pushed.hint();
         assert!(
-            hint.ends_with("`unfurl commit --push` tries again"),
+            hint.ends_with("run `unfurl commit --push` to try again"),
             "{hint}"
         );
         assert!(pushed.to_string().contains("could not be pushed"));

@@ -58,7 +58,7 @@ pub enum Error {
     /// The git program ran and reported an error.
     #[error("git could not {action} in `{}`: {message}", path.display())]
     Refused {
-        /// The operation in the infinitive, such as `take in a file`.
+        /// The operation in the infinitive, such as `add a file`.
         action: &'static str,
         path: PathBuf,
         message: String,

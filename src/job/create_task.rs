@@ -44,11 +44,6 @@ impl Evaluation<'_> {
         let declared = raw.len();
         self.add_artifact_inputs(artifact, &operation, &mut raw);
         let context = self.context_of(target, &reference);
-        let entity = self.topology.entity(target);
-        let target_state = TargetState {
-            status: entity.local,
-            state: entity.state,
-        };
         Task {
             spec: TaskSpec {
                 target,
@@ -77,8 +72,17 @@ impl Evaluation<'_> {
             changes: IndexMap::new(),
             errors,
             folders: Vec::new(),
-            target_state,
+            target_state: self.target_state(target),
             stage: TaskStage::Planned,
+        }
+    }
+
+    /// Returns the current status and state of a target.
+    fn target_state(&self, target: Handle) -> TargetState {
+        let entity = self.topology.entity(target);
+        TargetState {
+            status: entity.local,
+            state: entity.state,
         }
     }
 

@@ -74,12 +74,8 @@ pub fn commit(
         push_all(options, &targets, record.as_ref(), &mut commits);
         return Ok(Some(commits));
     }
-    let message = match &options.message {
-        Some(message) => message.clone(),
-        None => match prompt(&default, &statuses(&targets)?)? {
-            Some(message) => message,
-            None => return Ok(None),
-        },
+    let Some(message) = choose_message(options, prompt, &default, &targets)? else {
+        return Ok(None);
     };
     for target in &targets {
         commit_one(target, &message, options, &mut commits)?;
@@ -91,6 +87,19 @@ pub fn commit(
     }
     push_all(options, &targets, record.as_ref(), &mut commits);
     Ok(Some(commits))
+}
+
+/// Returns the message of the options, or else asks the user for one.
+fn choose_message(
+    options: &CommitOptions,
+    prompt: MessagePrompt<'_>,
+    default: &str,
+    targets: &[InvolvedRepository],
+) -> Result<Option<String>, Failure> {
+    match &options.message {
+        Some(message) => Ok(Some(message.clone())),
+        None => prompt(default, &statuses(targets)?),
+    }
 }
 
 /// Returns the failure for a folder outside of any repository.

@@ -103,16 +103,19 @@ pub(super) fn create_engine(
         choose: configurator::choose,
         history: Box::new(history),
         keys: Box::new(DigestKeys::of(session)),
-        host_locator: Box::new(EndpointLocator::new(
-            session.location.env.clone(),
-            session.manifest.base_dir().to_path_buf(),
-        )),
+        host_locator: Box::new(host_locator(session)),
     };
     Ok(EngineSetup {
         engine: Engine::new(parts, options),
         last_recorded_job: previous,
         saved_templates: kept_templates,
     })
+}
+
+/// Returns the locator of the hosts on which the job runs.
+fn host_locator(session: &Session) -> EndpointLocator {
+    let base_dir = session.manifest.base_dir().to_path_buf();
+    EndpointLocator::new(session.location.env.clone(), base_dir)
 }
 
 /// Returns the last job known to the records or the manifest.

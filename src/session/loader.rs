@@ -190,22 +190,9 @@ impl ModelReader<'_> {
         let without = root.is_none();
         let null = || Node::new(NodeKind::Null, manifest.root().span(), None);
         let root = root.unwrap_or_else(null);
-        let of_spec = manifest.blueprints().cloned();
         let mut chosen = Diagnostics::default();
-        let read_options = ReadOptions {
-            check_unused: options.check_unused,
-            blueprint: blueprint::choose_blueprint(
-                &root,
-                of_spec.as_ref(),
-                environment,
-                &mut chosen,
-            ),
-            blueprints: of_spec,
-            added_templates: instances::templates(manifest.root().get("spec"), &root),
-            orphaned_templates: orphan_templates.mapping(),
-            directories: directories_of_includes(loader.sources()),
-            ..ReadOptions::default()
-        };
+        let sources = loader.sources();
+        let read_options = self.read_options(&root, sources, orphan_templates, &mut chosen);
         let mut importer = FileImporter {
             loader,
             document: manifest.root().clone(),
@@ -238,6 +225,32 @@ impl ModelReader<'_> {
             inputs,
             problems,
         })
+    }
+
+    /// Returns the options for reading the service template `root`.
+    fn read_options(
+        &self,
+        root: &Node,
+        sources: &Sources,
+        orphan_templates: &OrphanTemplates,
+        problems: &mut Diagnostics,
+    ) -> ReadOptions {
+        let manifest = self.manifest;
+        let of_spec = manifest.blueprints().cloned();
+        ReadOptions {
+            check_unused: self.options.check_unused,
+            blueprint: blueprint::choose_blueprint(
+                root,
+                of_spec.as_ref(),
+                self.environment,
+                problems,
+            ),
+            blueprints: of_spec,
+            added_templates: instances::templates(manifest.root().get("spec"), root),
+            orphaned_templates: orphan_templates.mapping(),
+            directories: directories_of_includes(sources),
+            ..ReadOptions::default()
+        }
     }
 }
 

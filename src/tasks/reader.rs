@@ -159,7 +159,8 @@ impl Reader<'_> {
         let is_right = !name.is_empty() && !name.contains(is_forbidden) && !name.starts_with('-');
         if !is_right {
             let message = format!("`{name}` cannot be the name of {what}");
-            let help = "a name must not contain spaces, colons, commas or equals signs, and must not begin with `-`";
+            let help =
+                "a name must not contain spaces, `:`, `,` or `=`, and must not begin with `-`";
             self.fields.report(&message, span, Some(help.to_owned()));
         }
         is_right

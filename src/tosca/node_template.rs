@@ -65,14 +65,7 @@ impl<'a> NodeReader<'a> {
         let subject = format!("node template `{name}`");
         self.check_name(name, span);
         let empty = Mapping::default();
-        let map = if node.is_null() {
-            &empty
-        } else {
-            scope.map(node, || subject.clone())?
-        };
-        scope
-            .problems()
-            .report_unknown_keys(&NODE_TEMPLATE, &subject, map);
+        let map = self.checked_map(&subject, node, &empty)?;
         let copied = (self.siblings).and_then(|all| scope.resolve_copy(&subject, map, all));
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&subject, map, span)?;
@@ -126,6 +119,24 @@ impl<'a> NodeReader<'a> {
             .any(|directive| matches!(&**directive, "select" | "substitute"))
             || map.get("imported").is_some_and(|node| !node.is_null())
             || self.incomplete.as_ref() == Some(name)
+    }
+
+    /// Returns the map of a template, or `empty` if the template is null. Reports unknown keys.
+    fn checked_map<'n>(
+        &self,
+        subject: &str,
+        node: &'n Node,
+        empty: &'n Mapping,
+    ) -> Option<&'n Mapping> {
+        let map = if node.is_null() {
+            empty
+        } else {
+            self.scope.map(node, || subject.to_owned())?
+        };
+        self.scope
+            .problems()
+            .report_unknown_keys(&NODE_TEMPLATE, subject, map);
+        Some(map)
     }
 
     fn check_name(&self, name: &str, span: Span) {

@@ -45,10 +45,8 @@ pub fn read(
         Some(map) => map,
         None if root.is_null() => &empty,
         None => {
-            return (
-                None,
-                root.type_mismatch("a service template", "a map").into(),
-            );
+            let mismatch = root.type_mismatch("a service template", "a map");
+            return (None, mismatch.into());
         }
     };
     let LoadedTypes {

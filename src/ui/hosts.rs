@@ -582,7 +582,7 @@ mod tests {
         ─────────────────────────────────────────────────────
          b      failed   1.250s   exit code 3: no space left
         ─────────────────────────────────────────────────────
-        All went well on 1000 hosts that are not shown.
+        No problems on 1000 hosts not shown above.
         1000 ok, 1 failed.
         ");
     }

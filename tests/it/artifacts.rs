@@ -309,7 +309,7 @@ fn an_artifact_that_nothing_can_execute_is_named() {
     );
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
     let run = run.says(&[
-        "there is no configurator `Ansible` for artifact `book` of type `unfurl.artifacts.AnsiblePlaybook`",
+        "unknown configurator `Ansible` for artifact `book` of type `unfurl.artifacts.AnsiblePlaybook`",
     ]);
     let aborting = run
         .stderr

@@ -225,7 +225,7 @@ fn a_full_disk_while_saving_leaves_the_old_record() {
     );
     // The task that ran is not forgotten: the next job records it and does not repeat it.
     let again = env.unfurl(["deploy", "--approve"]).succeeds();
-    let again = again.says(&["was cut off"]);
+    let again = again.says(&["crashed"]);
     assert!(again.stdout.contains("Nothing to do"), "{again}");
     let instances = &env.ensemble()["status"]["instances"];
     assert_eq!(instances["file"]["readyState"]["local"], "ok");
@@ -395,7 +395,7 @@ fn an_answer_that_cannot_be_written_is_an_error() {
         let output = shell.current_dir(env.work()).output().unwrap();
         assert_eq!(output.status.code(), Some(70), "{command}");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains("the answer could not be written"), "{told}");
+        assert!(told.contains("the output could not be written"), "{told}");
     }
 }
 

@@ -68,7 +68,7 @@ fn the_repositories_of_the_template_count_too() {
     env.write("r/x", "2");
     for words in [&["--commit"][..], &["--dirty", "abort"]] {
         let run = deploy(&env, "e", words).exits(1);
-        run.says(&["/r` has changes that are not committed: `x`"]);
+        run.says(&["/r` has uncommitted changes: `x`"]);
     }
     env.git(&["-C", "r", "commit", "-q", "-am", "x"]);
     deploy(&env, "e", &["--commit"]).succeeds();
@@ -139,7 +139,7 @@ fn what_would_stop_the_commit_stops_the_job_before_it_runs() {
     refused(
         &env,
         &["--commit"],
-        &["is in no git repository", "git init"],
+        &["is not in a git repository", "git init"],
     );
 
     let env = with_repository(&["a"]);
@@ -158,7 +158,7 @@ fn what_would_stop_the_commit_stops_the_job_before_it_runs() {
     let env = TestEnv::with_ensemble(&ensemble(&["a"]));
     env.git(&["init", "-q"]);
     env.write(".gitignore", "ensemble.yaml\n");
-    refused(&env, &["--commit"], &["git is told to ignore"]);
+    refused(&env, &["--commit"], &["git ignores `"]);
 
     let env = with_repository(&["a"]);
     env.git(&["checkout", "-q", "-b", "other"]);
@@ -195,7 +195,7 @@ fn without_a_name_nothing_runs_and_the_message_says_how_to_give_one() {
     }
     let run = deploy(&env, ".", &["--commit"]).exits(1);
     let run = run.says(&[
-        "git does not know who you are",
+        "git has no user name and e-mail address configured",
         "git config --global user.name",
         "git config --global user.email",
     ]);
@@ -219,7 +219,7 @@ fn any_layout_of_a_repository_will_do() {
     // Case 2: a detached HEAD, so no branch is checked out.
     env.git(&["checkout", "-q", "--detach"]);
     let run = deploy(&env, ".", &["--commit", "--force"]).succeeds();
-    run.says(&["no branch is checked out", "will be on none"]);
+    run.says(&["no branch is checked out", "will not belong to any branch"]);
     assert_eq!(subjects(&env, ".", "HEAD").len(), 2);
     is_whole(&env, ".");
     // Case 3: a second working tree.
@@ -265,7 +265,7 @@ fn a_stale_lock_of_the_index_does_not_stop_the_commit() {
     let env = with_repository(&["a"]);
     env.write(".git/index.lock", "");
     let run = deploy(&env, ".", &["--commit"]).succeeds();
-    run.says(&["index.lock` is in the way", "git reset"]);
+    run.says(&["index.lock` exists", "git reset"]);
     assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
     fs::remove_file(env.work().join(".git/index.lock")).unwrap();
     env.git(&["reset", "-q"]);
@@ -279,7 +279,7 @@ fn a_stale_lock_of_the_branch_leaves_a_record_that_can_be_committed() {
     let run = deploy(&env, ".", &["--commit"]).exits(64);
     run.says(&[
         "the record is saved, but could not be committed",
-        "`unfurl commit` tries again",
+        "run `unfurl commit` to try again",
     ]);
     fs::remove_file(env.work().join(".git/refs/heads/main.lock")).unwrap();
     let run = env.unfurl(["commit", "--no-edit"]).succeeds();
@@ -301,7 +301,7 @@ fn hooks_run_only_where_they_are_asked_for() {
     run.says(&[
         "the record is saved, but could not be committed: the hook `pre-commit`",
         "refused the commit: no way",
-        "`unfurl commit` tries again",
+        "run `unfurl commit` to try again",
     ]);
     assert_eq!(subjects(&env, ".", "HEAD").len(), 2);
     // The hook sees the files that will be committed.

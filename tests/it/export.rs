@@ -329,7 +329,10 @@ fn a_file_is_written_as_the_policy_says() {
     let with = |policy| to_file.into_iter().chain(["--overwrite", policy]);
 
     env.write("out.json", "mine");
-    let run = env.unfurl(with("never")).succeeds().says(&["is kept"]);
+    let run = env
+        .unfurl(with("never"))
+        .succeeds()
+        .says(&["was not overwritten"]);
     assert_eq!(
         (env.read("out.json").as_str(), run.stdout.as_str()),
         ("mine", written.as_str())
@@ -354,7 +357,7 @@ fn a_file_is_written_as_the_policy_says() {
 #[test]
 fn python_is_left_out_and_the_message_says_what_to_use() {
     let env = TestEnv::with_ensemble(APP);
-    let says = ["is left out", "model-yaml"];
+    let says = ["is not supported", "model-yaml"];
     env.unfurl(["export", "--format", "python", "--python-target", "3.10"])
         .exits(2)
         .says(&says);
@@ -389,5 +392,5 @@ fn an_export_is_not_written_over_its_sources_or_what_is_no_file() {
     assert!(made.success());
     let run = env.unfurl(["export", "--file", "pipe"]);
     assert_eq!(run.code, 1, "{run}");
-    assert!(run.stderr.contains("is no plain file"));
+    assert!(run.stderr.contains("is not a regular file"));
 }

@@ -215,10 +215,10 @@ fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads(
        |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ evaluated here
     ...
     19 |               eval: ::db::url
-       |               --------------- `url` of `::web` asks for it
+       |               --------------- needed by `url` of `::web`
     ...
     24 |                 inputs: {command: 'curl {{ SELF.url }}'}
-       |                                   --------------------- the input `command` of the task asks for it
+       |                                   --------------------- needed by the input `command` of the task
        |
        = hint: define the name, or supply a default value with `| default(…)`
 
@@ -230,7 +230,7 @@ fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads(
        |                                        ^^^^^^^^^^^^^^^^^^^^^ evaluated here
     ...
     26 |         size:
-       |         ---- the output `size` asks for it
+       |         ---- needed by the output `size`
     ");
 }
 
@@ -268,7 +268,7 @@ fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
        |                                        ^^^^^^^^^^^^^^^^^^^^^ evaluated here
     ...
     26 |         size:
-       |         ---- the output `size` asks for it
+       |         ---- needed by the output `size`
     ");
 }
 
@@ -299,8 +299,8 @@ fn json_output_has_the_positions_of_problems_as_well() {
         })
         .collect();
     insta::assert_snapshot!(labels.join("\n"), @r#"
-    "ensemble.yaml":8:40 "evaluated here", "ensemble.yaml":26:9 "the output `size` asks for it"
-    "ensemble.yaml":14:18 "evaluated here", "ensemble.yaml":19:15 "`url` of `::web` asks for it", "ensemble.yaml":24:35 "the input `command` of the task asks for it"
+    "ensemble.yaml":8:40 "evaluated here", "ensemble.yaml":26:9 "needed by the output `size`"
+    "ensemble.yaml":14:18 "evaluated here", "ensemble.yaml":19:15 "needed by `url` of `::web`", "ensemble.yaml":24:35 "needed by the input `command` of the task"
     "#);
 }
 
@@ -324,7 +324,7 @@ fn a_query_that_fails_is_shown_with_the_property_that_it_reads() {
        |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ evaluated here
     ...
     19 |               eval: ::db::url
-       |               --------------- `url` of `::web` asks for it
+       |               --------------- needed by `url` of `::web`
        |
        = hint: define the name, or supply a default value with `| default(…)`
     ");

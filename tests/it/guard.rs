@@ -110,7 +110,7 @@ fn the_next_job_ends_first_what_neither_job_nor_guard_could() {
     end(daemon);
     run.says(&[
         "took over the lock of process",
-        "processes that its tasks had left running: `sh` (",
+        "processes that tasks of the crashed job had left running: `sh` (",
     ]);
 }
 

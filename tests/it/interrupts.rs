@@ -77,8 +77,8 @@ fn the_first_signal_lets_what_runs_end_and_starts_nothing_else() {
             assert_eq!(status(&env, name), "ok", "{run}");
         }
         assert_ne!(status(&env, "third"), "ok", "{run}");
-        let warning = "warning: interrupted: no further task is started; what runs has 30 s to end, \
-                       a second signal kills it: Standard.configure of `second`";
+        let warning = "warning: interrupted: no further task is started; running tasks have 30 s to \
+                       end, a second signal kills them: Standard.configure of `second`";
         assert!(run.stderr.contains(warning), "{run}");
         has_no_lock(&env);
         env.unfurl(["deploy", "--approve"]).succeeds();
@@ -147,7 +147,7 @@ fn the_second_signal_kills_at_once_and_the_record_says_so() {
     let job = env.start(["deploy", "--approve", "--grace", "5m"]);
     let pids = [env.wait_for("near"), env.wait_for("far")];
     job.signal(Signal::SIGINT);
-    job.wait_until_it_says("a second signal kills it");
+    job.wait_until_it_says("a second signal kills them");
     job.signal(Signal::SIGINT);
     let run = end(job);
     assert_eq!(run.code, 130, "{run}");

@@ -49,7 +49,7 @@ fn holder(env: &TestEnv) -> Started {
 /// signals into one.
 fn signal_twice(job: &Started, signal: Signal) {
     job.signal(signal);
-    job.wait_until_it_says("a second signal kills it");
+    job.wait_until_it_says("a second signal kills them");
     job.signal(signal);
 }
 

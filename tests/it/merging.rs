@@ -104,7 +104,7 @@ fn what_is_no_ensemble_is_a_conflict() {
     }
     env.unfurl(["merge-driver", "o", "a", "b", "x/ensemble.yaml"])
         .exits(1)
-        .says(&["no ensemble that can be read in `x/ensemble.yaml`"]);
+        .says(&["not a readable ensemble in `x/ensemble.yaml`"]);
     assert!(env.read("a").contains("<<<<<<<"));
     env.unfurl(["merge-driver", "nowhere", "a", "b"]).exits(70);
 }

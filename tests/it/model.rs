@@ -102,7 +102,7 @@ environments:
     assert!(!said.contains("blueprint"), "{said}");
     let (steps, said) = plan("off");
     assert_eq!(steps, 1);
-    assert!(said.contains("none is in use"), "{said}");
+    assert!(said.contains("none is selected"), "{said}");
 }
 
 #[test]

@@ -357,7 +357,7 @@ fn a_job_can_be_refused_where_something_is_not_committed() {
     git(&env, &["commit", "-q", "-m", "x"]);
     env.write("notes.txt", "second");
     let run = env.unfurl(["deploy", "-a", "--dirty", "abort"]).exits(1);
-    let run = run.says(&["`notes.txt`", "not committed", "--dirty ok"]);
+    let run = run.says(&["`notes.txt`", "uncommitted", "--dirty ok"]);
     assert!(run.stderr.contains(env.work().to_str().unwrap()), "{run}");
     assert!(!env.names().contains(&"configured".to_owned()));
 

@@ -46,8 +46,8 @@ fn world(env: &TestEnv) -> Vec<String> {
 fn a_journal_of_the_version_before_gives_the_record_that_it_gave_there() {
     let env = left();
     env.unfurl(["recover"]).succeeds().prints(&[
-        "A61234500000 was cut off",
-        "the 3 tasks that had ended",
+        "A61234500000 crashed",
+        "the 3 tasks that had finished",
         "one is in doubt: Standard.configure on ::app",
     ]);
     let before = TestEnv::with_folder("tests/data/journals/previous/recovered");
@@ -68,7 +68,7 @@ fn a_job_that_the_version_before_has_left_is_gone_on_with() {
     for how in [&["--redo-in-doubt"][..], &["--resume", "--redo-in-doubt"]] {
         let env = left();
         let refused = env.unfurl(["deploy", "--approve"]).exits(1);
-        refused.says(&["was cut off", "`configure` of `app`", "--redo-in-doubt"]);
+        refused.says(&["crashed", "`configure` of `app`", "--redo-in-doubt"]);
         assert_eq!(world(&env).len(), 4);
         let deploy = ["deploy", "--approve"];
         let run = env.unfurl(deploy.iter().chain(how)).succeeds();

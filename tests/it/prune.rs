@@ -290,7 +290,7 @@ fn a_removed_type_is_reported_and_nothing_is_lost() {
     let run = job(&env, &["deploy", "--prune"]);
     let run = run
         .exits(64)
-        .says(&["`a`", "Mine", "put back what it needs"]);
+        .says(&["`a`", "Mine", "restore what the template needs"]);
     assert_eq!(names(&instances(&env)), ["a", "b"], "{run}");
     assert_eq!(order(&env), ["c"], "{run}");
 }

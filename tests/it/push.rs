@@ -92,7 +92,7 @@ fn records_of_the_same_instance_both_stay_and_the_push_is_refused() {
     let run = deploy(&env, "b", &["--push"]).exits(64);
     let run = run.says(&[
         "the record is saved, but could not be pushed",
-        "`origin/main` have changed the same: `ensemble.yaml`",
+        "`origin/main` contain conflicting changes: `ensemble.yaml`",
         "nothing is lost",
     ]);
     assert_eq!(
@@ -128,7 +128,7 @@ fn commits_that_are_no_records_are_not_moved() {
     env.git(&["-C", "b", "commit", "-q", "-m", "own work"]);
     let run = deploy(&env, "b", &["--push", "--instance", "b"]).exits(64);
     run.says(&[
-        "here is a commit that is no record of a job",
+        "a local commit is not a job's record",
         "own work",
         "git pull --rebase",
     ]);
@@ -153,7 +153,7 @@ fn files_that_are_changed_here_are_not_overwritten_by_what_others_pushed() {
     env.write("b/notes", "mine");
     let run = deploy(&env, "b", &["--push"]).exits(64);
     run.says(&[
-        "newer commits change files that are changed",
+        "newer commits would overwrite uncommitted changes",
         "`notes`",
         "git stash",
     ]);
@@ -175,9 +175,9 @@ fn a_remote_that_does_not_take_it_leaves_a_commit_that_can_be_pushed() {
     );
     let run = deploy(&env, "a", &["--push"]).exits(64);
     run.says(&[
-        "did not take the push",
+        "rejected the push",
         "the branch is protected",
-        "`unfurl commit --push` tries again",
+        "run `unfurl commit --push` to try again",
     ]);
     fs::remove_file(env.work().join("origin.git/hooks/pre-receive")).unwrap();
     // Case 2: the remote is gone for a while.
@@ -234,7 +234,7 @@ fn a_rebase_that_was_cut_off_is_made_up_for() {
         .exits(64)
         .says(&[
             "could not be pushed",
-            "lock on `refs/heads/main` is in the way",
+            "lock file `refs/heads/main.lock` exists",
         ]);
     for file in [lock, "b/.git/hooks/reference-transaction"] {
         fs::remove_file(env.work().join(file)).unwrap();
@@ -318,7 +318,11 @@ fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
 fn deploy_and_push(env: &TestEnv, clone: &str, node: &str) {
     let words = ["--push", "--check-upstream", "--instance", node];
     let run = deploy(env, clone, &words);
-    if run.code == 64 && run.stderr.contains("have changed the same: `changes/job") {
+    if run.code == 64
+        && run
+            .stderr
+            .contains("contain conflicting changes: `changes/job")
+    {
         // Both jobs began within the same 16 ms and got the same id. The push is refused, and both records
         // are kept.
         let ours = env.git(&["-C", clone, "show", "main:ensemble.yaml"]);

@@ -76,7 +76,7 @@ fn what_ended_before_a_job_was_killed_is_on_record_and_not_done_again() {
         let env = made(&format!("early {fatal}"));
         cut(&env, &["deploy", "--approve"]);
         let again = env.unfurl(["deploy", "--approve", "--redo-in-doubt"]);
-        again.succeeds().says(&["was cut off", "in doubt"]);
+        again.succeeds().says(&["crashed", "in doubt"]);
         assert_eq!(world(&env), ALL, "killed before {fatal}");
         for name in ["a", "b"] {
             assert_eq!(ready(&env, name), "ok started");
@@ -92,12 +92,12 @@ fn read_only_commands_report_an_interrupted_job() {
     cut(&env, &["deploy", "--approve"]);
     for look in [&["status"][..], &["plan"], &["history"], &["explain", "a"]] {
         env.unfurl(look)
-            .says(&["a job was cut off", "not on record yet"]);
+            .says(&["a job crashed", "not recorded yet"]);
     }
     env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
         .succeeds();
     let run = env.unfurl(["status"]).succeeds();
-    assert!(!run.stderr.contains("cut off"), "{run}");
+    assert!(!run.stderr.contains("crashed"), "{run}");
 }
 
 #[test]
@@ -406,10 +406,10 @@ fn a_job_that_was_cut_off_is_found_by_whatever_link_it_was_started() {
     std::fs::create_dir(env.work().join("link")).unwrap();
     std::os::unix::fs::symlink(&real, env.work().join("link/ensemble.yaml")).unwrap();
     cut(&env, &["deploy", "--approve", "link"]);
-    env.unfurl(["status"]).says(&["a job was cut off"]);
+    env.unfurl(["status"]).says(&["a job crashed"]);
     env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
         .succeeds()
-        .says(&["was cut off"]);
+        .says(&["crashed"]);
     assert_eq!(world(&env), ALL);
 }
 

@@ -493,7 +493,9 @@ fn a_vault_password_gives_the_key_and_no_file_is_made() {
     let env = env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", "another");
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert_eq!(
-        run.stderr.matches("cannot tell whether secrets").count(),
+        run.stderr
+            .matches("cannot determine whether secrets")
+            .count(),
         1,
         "{run}"
     );
@@ -509,7 +511,9 @@ fn without_the_key_nothing_runs_and_that_is_said_once() {
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(run.stdout.contains("Nothing to do"), "{run}");
     assert_eq!(
-        run.stderr.matches("cannot tell whether secrets").count(),
+        run.stderr
+            .matches("cannot determine whether secrets")
+            .count(),
         1,
         "{run}"
     );
@@ -536,7 +540,7 @@ fn a_key_that_others_may_read_is_refused() {
     std::fs::set_permissions(key_file(&env), open).unwrap();
     let env = env.variable("SECRET", "hunter-two");
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
-    let run = run.says(&["cannot tell", "other users can read", "chmod 600"]);
+    let run = run.says(&["cannot determine", "other users can read", "chmod 600"]);
     assert!(run.stdout.contains("Nothing to do"), "{run}");
     env.unfurl(["deploy", "--approve", "--force"])
         .succeeds()

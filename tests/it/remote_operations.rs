@@ -234,7 +234,7 @@ fn a_target_that_is_no_machine_is_reported() {
             ").env();
     env.unfurl(["deploy", "--approve"])
         .exits(64)
-        .says(&["nothing says how to reach `one`"]);
+        .says(&["cannot connect to `one`"]);
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn a_connection_that_is_lost_leaves_a_doubt() {
     run.says(&["lost"]);
     assert_eq!(fs::read_to_string(sshd.path("home/times")).unwrap(), "x\n");
     let again = env.unfurl(["deploy", "--approve"]).exits(1);
-    again.says(&["nobody knows whether"]);
+    again.says(&["it is unknown whether"]);
     fs::write(sshd.path("home/calm"), "").unwrap();
     env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
         .succeeds();

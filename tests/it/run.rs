@@ -170,7 +170,7 @@ fn an_operation_that_two_interfaces_have_must_be_named_in_full() {
     env.unfurl(["deploy", "-a"]).succeeds();
     env.unfurl(["run", "-a", "--operation", "backup"])
         .exits(64)
-        .says(&["`Ops.backup`", "`More.backup`", "name the interface"]);
+        .says(&["`Ops.backup`", "`More.backup`", "add the interface"]);
     env.unfurl(["run", "-a", "--operation", "More.backup"])
         .succeeds();
 }
@@ -313,15 +313,18 @@ fn a_run_asks_first() {
 fn what_cannot_be_meant_is_a_usage_error() {
     let env = two();
     for (arguments, said) in [
-        (&["run"][..], "needs something to run"),
-        (&["run", "-i", "db"], "needs something to run"),
+        (&["run"][..], "needs a command, an operation or a workflow"),
+        (
+            &["run", "-i", "db"],
+            "needs a command, an operation or a workflow",
+        ),
         (
             &["run", "--operation", "x", "--", "ls"],
-            "cannot be run at once",
+            "cannot be used together",
         ),
         (
             &["run", "--workflow", "x", "--", "ls"],
-            "cannot be run at once",
+            "cannot be used together",
         ),
         (
             &["run", "--workflow", "run"],
@@ -331,10 +334,13 @@ fn what_cannot_be_meant_is_a_usage_error() {
             &["deploy", "--workflow", "run"],
             "needs a command or an operation",
         ),
-        (&["run", "--host", "db"], "needs something to run"),
+        (
+            &["run", "--host", "db"],
+            "needs a command, an operation or a workflow",
+        ),
         (
             &["run", "--host", "db", "--operation", "x"],
-            "`--host` goes with a command",
+            "`--host` can only be used with a command",
         ),
         (
             &["run", "--executors", "[]", "--", "ls"],
@@ -350,7 +356,7 @@ fn what_cannot_be_meant_is_a_usage_error() {
         ),
         (
             &["deploy", "--executors", "dryrun"],
-            "operations on record that never ran",
+            "record operations that never ran",
         ),
         (&["run", "--module", "ping"], "ansible HOST -m MODULE"),
         (&["run", "--nonsense", "--", "ls"], "--nonsense"),

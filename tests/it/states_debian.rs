@@ -178,7 +178,7 @@ impl Run {
             .as_object()
             .unwrap_or_else(|| panic!("{text}"));
         for host in hosts.values() {
-            assert_eq!(host["notReached"], 0, "states were not come to: {text}");
+            assert_eq!(host["notReached"], 0, "states were not reached: {text}");
         }
         let results = hosts
             .values()

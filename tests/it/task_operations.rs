@@ -191,7 +191,7 @@ fn a_task_has_nobody_to_ask() {
         "tasks:\n  ask:\n    steps:\n    - prompt: Really?\n    - local: touch done\n",
     );
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
-    run.says(&["nobody answers"]);
+    run.says(&["the question of the step was not answered"]);
     assert!(!env.work().join("done").exists());
 }
 
@@ -200,7 +200,7 @@ fn a_missing_task_is_reported_before_anything_runs() {
     let env = app_with("task: gret", "");
     env.unfurl(["deploy", "--approve"])
         .exits(64)
-        .says(&["there is no `tasks.yaml`"]);
+        .says(&["no `tasks.yaml` was found"]);
     env.write(
         "tasks.yaml",
         "tasks:\n  greet:\n    steps:\n    - local: touch done\n",

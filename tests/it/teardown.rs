@@ -73,8 +73,8 @@ fn a_protected_instance_stays_with_all_that_it_needs() {
     let run = teardown(&env, &[]);
     assert_eq!(order(&env), ["drop c"], "{run}");
     run.says(&[
-        "`b` is left alone: instance with \"protected\" directive",
-        "`a` is left alone: required instances depend on it (use --force to override)",
+        "`b` is not changed: instance with \"protected\" directive",
+        "`a` is not changed: required instances depend on it (use --force to override)",
     ]);
     let plan = env.unfurl(["plan", "--workflow", "undeploy"]).succeeds();
     assert!(
@@ -96,7 +96,7 @@ fn an_instance_that_is_protected_on_record_stays() {
         "      template: a\n      protected: true\n",
     );
     env.write("ensemble.yaml", &text);
-    let run = teardown(&env, &[]).says(&["`a` is left alone: protected instance"]);
+    let run = teardown(&env, &[]).says(&["`a` is not changed: protected instance"]);
     assert!(order(&env).is_empty(), "{run}");
 }
 
@@ -118,13 +118,13 @@ fn what_others_created_stays_unless_the_user_says_otherwise() {
         let end = at + text[at..].find('\n').unwrap();
         let text = format!("{}{created}{}", &text[..at], &text[end..]);
         env.write("ensemble.yaml", &text);
-        let run = teardown(&env, &[]).says(&[&format!("`a` is left alone: {why}")]);
+        let run = teardown(&env, &[]).says(&[&format!("`a` is not changed: {why}")]);
         assert!(order(&env).is_empty(), "{run}");
         let run = teardown(&env, &["--destroyunmanaged"]);
         assert_eq!(order(&env), ["drop a"], "{run}");
         assert_eq!(status(&env, "a"), "absent");
         teardown(&env, &["--destroyunmanaged"])
-            .says(&["`a` is left alone: instance doesn't exist"]);
+            .says(&["`a` is not changed: instance doesn't exist"]);
     }
 }
 
@@ -160,7 +160,7 @@ fn what_stands_for_another_is_read_only() {
     env.write("ensemble.yaml", &own);
     job(&env, &["deploy"]).succeeds();
     let run =
-        teardown(&env, &["--destroyunmanaged"]).says(&["`it` is left alone: read-only instance"]);
+        teardown(&env, &["--destroyunmanaged"]).says(&["`it` is not changed: read-only instance"]);
     assert_eq!(order(&env), ["drop own"], "{run}");
 }
 
@@ -172,7 +172,7 @@ fn an_instance_without_operations_is_reported_as_virtual() {
               interfaces: {Standard: {configure: echo, delete: 'echo drop app >> \"$DONE\"'}}}
 ",
     );
-    let run = teardown(&env, &[]).says(&["`box` is left alone: virtual instance"]);
+    let run = teardown(&env, &[]).says(&["`box` is not changed: virtual instance"]);
     assert_eq!(order(&env), ["drop app"], "{run}");
 }
 

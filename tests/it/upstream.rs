@@ -17,7 +17,7 @@ fn a_checkout_that_is_behind_is_brought_up_to_date_before_the_job() {
     deploy(&env, "a", &["--push"]).succeeds();
     env.write("b/mine", "new");
     let run = deploy(&env, "b", &[CHECK, "--output", "json"]).succeeds();
-    let run = run.says(&["is brought up to `origin/main`, which was 1 commit ahead"]);
+    let run = run.says(&["was updated to `origin/main`, which was 1 commit ahead"]);
     // The other user's record is known now, so no task runs twice.
     assert_eq!(run.json()["job"]["ok"], 0, "{run}");
     assert_eq!(head(&env, "b"), head(&env, "origin.git"));
@@ -35,8 +35,8 @@ fn one_that_has_diverged_is_refused_with_the_commits_of_both() {
     env.git(&["-C", "b", "commit", "-q", "-m", "own work"]);
     let before = head(&env, "b");
     let run = deploy(&env, "b", &[CHECK]).exits(1).says(&[
-        "have diverged: only here are",
-        "own work; only there are",
+        "have diverged: only local: ",
+        "own work; only remote: ",
         "Updating status for job",
         "git pull --rebase",
         "--skip-upstream-check",
@@ -53,7 +53,7 @@ fn what_is_changed_here_is_never_overwritten() {
     let text = format!("{}# mine\n", env.read("b/ensemble.yaml"));
     env.write("b/ensemble.yaml", &text);
     let run = deploy(&env, "b", &[CHECK]).exits(1).says(&[
-        "newer commits change files that are changed",
+        "newer commits would overwrite uncommitted changes",
         "`ensemble.yaml`",
         "git stash",
     ]);
@@ -76,7 +76,7 @@ fn a_remote_that_cannot_be_reached_is_a_warning() {
     run.says(&[
         "warning: the remote `origin`",
         "cannot be reached",
-        "goes on with the commits that are here",
+        "continues with the local commits",
     ]);
 }
 
@@ -150,9 +150,7 @@ fn plans_status_and_dry_runs_do_not_ask() {
 fn the_environment_turns_it_off_and_a_branch_without_upstream_is_left_alone() {
     let env = with_clones(&["a"]).variable("UNFURL_SKIP_UPSTREAM_CHECK", "");
     deploy(&env, "a", &["--push"]).succeeds();
-    deploy(&env, "b", &[])
-        .succeeds()
-        .says(&["is brought up to"]);
+    deploy(&env, "b", &[]).succeeds().says(&["was updated to"]);
     env.git(&["-C", "b", "checkout", "-q", "-b", "other"]);
     deploy(&env, "b", &[]).succeeds();
     env.git(&["-C", "b", "checkout", "-q", "--detach"]);
@@ -161,5 +159,5 @@ fn the_environment_turns_it_off_and_a_branch_without_upstream_is_left_alone() {
     env.git(&["-C", "b", "checkout", "-q", "main"]);
     env.git(&["-C", "b", "reset", "-q", "--hard", "HEAD~1"]);
     let run = deploy(&env, "b", &["--dryrun"]).succeeds();
-    assert!(!run.stderr.contains("is brought up to"), "{run}");
+    assert!(!run.stderr.contains("was updated to"), "{run}");
 }

@@ -261,7 +261,7 @@ fn a_condition_of_an_import_is_an_expression_over_the_model() {
     assert_eq!(run.code, 1);
     assert!(
         run.stderr
-            .contains("the condition of an import cannot be told"),
+            .contains("the condition of an import cannot be evaluated"),
         "{}",
         run.stderr
     );

@@ -336,7 +336,7 @@ fn explain_blames_the_dependency_for_a_status() {
     let env = deployed();
     edit(&env, "        local: ok\n", "        local: error\n");
     let run = env.unfurl(["explain", "web"]).succeeds();
-    let blamed = "status: error (ok by itself), because `db` is error (requirement `dependency`)";
+    let blamed = "status: error (own status: ok), because `db` is error (requirement `dependency`)";
     assert!(run.stdout.contains(blamed), "{run}");
 }
 
@@ -454,7 +454,7 @@ fn history_refuses_ids_and_names_that_are_not_there() {
 fn history_needs_no_model_and_tells_what_it_cannot_read() {
     let env = TestEnv::with_ensemble(ENSEMBLE);
     let run = env.unfurl(["history"]).succeeds();
-    assert_eq!(run.stdout, "No job is on record.\n");
+    assert_eq!(run.stdout, "No jobs are recorded.\n");
     deploy(&env, FIRST).succeeds();
     edit(&env, "type: Db", "type: [");
     for folder in ["changes", "jobs"] {

@@ -66,7 +66,7 @@ pub(in crate::cli) struct CommonJobArgs {
     /// Run without changing anything
     #[arg(long)]
     pub(in crate::cli) dryrun: bool,
-    /// Only this instance; may be given more than once
+    /// Select this instance only; may be given more than once
     #[arg(short, long, value_name = "NAME")]
     pub(in crate::cli) instance: Vec<InstanceName>,
     #[command(flatten)]
@@ -105,17 +105,18 @@ pub(in crate::cli) struct ControlArgs {
     /// When the exit code is 64
     #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
     pub(in crate::cli) jobexitcode: JobExitCode,
-    /// What to do if a repository other than that of the ensemble has uncommitted changes
+    /// How to handle uncommitted changes in repositories other than that of the ensemble
     #[arg(long, value_enum, default_value = "auto")]
     pub(in crate::cli) dirty: DirtyArg,
-    /// Continue the last interrupted job: run the rest of its plan
+    /// Continue the last job if it was interrupted or crashed: run the rest of its plan
     #[arg(long)]
     pub(in crate::cli) resume: bool,
-    /// Repeat tasks of an interrupted job that may already have been completed
+    /// Repeat tasks of a crashed job that may already have completed
     #[arg(long)]
     pub(in crate::cli) redo_in_doubt: bool,
     /// Executors that commands of operations pass through, in order, such as `[splay, direct]`:
-    /// `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or programs
+    /// `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or
+    /// programs
     #[arg(long, value_name = "NAMES")]
     pub(in crate::cli) executors: Option<String>,
     /// Options of executors, as a YAML map: `{splaytime: 30}`
@@ -142,7 +143,7 @@ pub(in crate::cli) struct CommitRecordArgs {
 /// The part of the ensemble to which a workflow applies.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct ScopeArgs {
-    /// Only this node template and what it requires
+    /// Select only this node template and its requirements
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) template: Option<TemplateName>,
     /// Run operations regardless of the status

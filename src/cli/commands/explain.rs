@@ -172,7 +172,7 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
         exists: true,
         local: local.and_then(Status::parse),
         skip_reasons: vec![
-            "its template is not in the model any more; `--prune` removes it".to_owned(),
+            "its template is no longer in the model; `--prune` removes the instance".to_owned(),
         ],
         ..ExplainView::default()
     }
@@ -328,7 +328,7 @@ fn skip_reasons(explained: &Explanation, name: &str) -> Vec<String> {
 fn why_skipped(explained: &Explanation, task: &ProposedTask) -> String {
     let operation = &task.operation;
     if task.reason != Reason::Reconfigure {
-        let note = task.note().unwrap_or("it is left out");
+        let note = task.note().unwrap_or("the plan leaves this operation out");
         return format!("{operation}: {note}");
     }
     if task.change == DetectedChange::Unknown {

@@ -8,7 +8,7 @@ use crate::cli::output::Context;
 use crate::ops::merge_driver::MergeFiles;
 use crate::ops::{self, Failure};
 
-/// Merge two versions of an ensemble's records, as a merge driver of git: `unfurl merge-driver %O %A %B %P`
+/// Merge two versions of an ensemble's records, for git: `unfurl merge-driver %O %A %B %P`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MergeDriverArgs {
     /// The common ancestor; git's `%O`

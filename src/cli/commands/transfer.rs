@@ -33,10 +33,7 @@ pub(in crate::cli) struct GetArgs {
 
 /// Copies a file or folder from the hosts and returns the exit code.
 pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
-    let target = LocalPattern::parse(&args.local).map_err(|error| {
-        let help = "the placeholders are `%(host)s` and `%(path)s`";
-        Failure::usage_with(error, help)
-    });
+    let target = LocalPattern::parse(&args.local).map_err(Failure::usage);
     let source = args.remote.clone();
     let step = target.map(|target| named_step("get", StepAction::Fetch { source, target }));
     run_step(step, &args.hosts, cx)

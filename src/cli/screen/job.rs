@@ -71,7 +71,7 @@ impl JobFrontend for JobScreen<'_> {
         if !std::io::stdin().is_terminal() {
             self.output.message(
                 LogLevel::Info,
-                "the plan cannot be approved, because the input is not a terminal; use `--approve` to run without asking",
+                "the plan needs approval, but the input is not a terminal; use `--approve`",
             );
         }
         let question = "proceed with job?".to_owned();
@@ -87,7 +87,7 @@ impl JobFrontend for JobScreen<'_> {
             return false;
         }
         let question = format!(
-            "an earlier job was interrupted, and it is unknown whether {} was completed; run it again?",
+            "an earlier job crashed, and it is unknown whether {} completed; run it again?",
             doubts.join(", ")
         );
         prompt::yes_or_no(question, read_confirmation, &self.interrupts, self.output)

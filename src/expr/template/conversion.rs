@@ -159,23 +159,30 @@ impl Variables {
                 }
                 Ok(items.into())
             }
-            ValueKind::Map => {
-                let mut map = Map::new();
-                for key in value.try_iter()? {
-                    let item = value.get_item(&key)?;
-                    let name = self
-                        .native_value_at(&key, depth + 1, budget, raw)?
-                        .to_string();
-                    map.insert(
-                        name.into(),
-                        self.native_value_at(&item, depth + 1, budget, raw)?,
-                    );
-                }
-                Ok(map.into())
-            }
+            ValueKind::Map => self.native_map(value, depth + 1, budget, raw),
             ValueKind::Invalid => Err(invalid(value)),
             _ => Ok(value.to_string().into()),
         }
+    }
+
+    /// Returns the native value of a map. Its keys and items are at the given depth.
+    fn native_map(
+        &self,
+        value: &JinjaValue,
+        depth: usize,
+        budget: &mut usize,
+        raw: bool,
+    ) -> Result<Value, JinjaError> {
+        let mut map = Map::new();
+        for key in value.try_iter()? {
+            let item = value.get_item(&key)?;
+            let name = self.native_value_at(&key, depth, budget, raw)?.to_string();
+            map.insert(
+                name.into(),
+                self.native_value_at(&item, depth, budget, raw)?,
+            );
+        }
+        Ok(map.into())
     }
 }
 

@@ -20,12 +20,7 @@ pub(super) fn split(text: &str) -> Result<(Option<Syntax>, &str), String> {
     ];
     let mut builder = SyntaxConfig::builder();
     for pair in header.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (name, value) = pair.split_once(':').ok_or_else(|| {
-            format!(
-                "`{}` in its `#jinja2:` header is not of the form `name: value`",
-                pair.trim()
-            )
-        })?;
+        let (name, value) = pair.split_once(':').ok_or_else(|| malformed_option(pair))?;
         let value = value.trim();
         let text = value.trim_matches(['\'', '"']).to_owned();
         let truth = value.eq_ignore_ascii_case("true");
@@ -68,4 +63,12 @@ pub(super) fn split(text: &str) -> Result<(Option<Syntax>, &str), String> {
     builder.comment_delimiters(start, end);
     let syntax = builder.build().map_err(|error| error.to_string())?;
     Ok((Some((syntax, scanned)), template))
+}
+
+/// Returns the error for an option that is not of the form `name: value`.
+fn malformed_option(pair: &str) -> String {
+    format!(
+        "`{}` in its `#jinja2:` header is not of the form `name: value`",
+        pair.trim()
+    )
 }

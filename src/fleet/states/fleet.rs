@@ -277,7 +277,7 @@ impl<'a> Fleet<'a> {
                     view.state_finished(&machine.host.name, &label);
                 }
                 if let Some(reason) = reason {
-                    let unknown = format!("it is unknown whether `{label}` was completed");
+                    let unknown = format!("it is unknown whether `{label}` completed");
                     machine.mark_lost(format!("{reason}; {unknown}"));
                 }
             }

@@ -95,6 +95,6 @@ mod tests {
             locked_at: None,
             ..lock("")
         };
-        insta::assert_snapshot!(unknown, @"somebody");
+        insta::assert_snapshot!(unknown, @"another user");
     }
 }

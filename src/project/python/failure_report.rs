@@ -79,15 +79,8 @@ fn file_problem(failure: &ConversionFailure, path: &Path, include_span: Span) ->
         ),
         ConversionFailure::NoOutput {
             code,
-            last_error_line: complaint,
-        } => (
-            format!("the conversion of `{file}` ended with exit code {code} and without a result"),
-            if complaint.is_empty() {
-                "check whether the file ends its own process".to_owned()
-            } else {
-                format!("its last error output was: {complaint}")
-            },
-        ),
+            last_error_line,
+        } => describe_missing_output(path, *code, last_error_line),
         ConversionFailure::StartFailed(error) => (
             format!("`{file}` cannot be converted: {error}"),
             "check whether `python3` is a program for this machine".to_owned(),
@@ -101,6 +94,19 @@ fn file_problem(failure: &ConversionFailure, path: &Path, include_span: Span) ->
     Diagnostic::error(message)
         .label(include_span, "included here")
         .help(help)
+}
+
+/// Returns the message and the help for a conversion that ended without a result.
+fn describe_missing_output(path: &Path, code: i32, last_error_line: &str) -> (String, String) {
+    let file = path.display();
+    (
+        format!("the conversion of `{file}` ended with exit code {code} and without a result"),
+        if last_error_line.is_empty() {
+            "check whether the file ends its own process".to_owned()
+        } else {
+            format!("its last error output was: {last_error_line}")
+        },
+    )
 }
 
 fn seconds(time: Duration) -> String {

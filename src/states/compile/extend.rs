@@ -384,35 +384,45 @@ impl Injector<'_> {
                     self.add(&to, module, origin.body, arguments);
                 }
             }
-            RequisiteKeyword::In(kind) => {
-                let requisite = RequisiteEntry::of(origin.module, origin.id, span);
-                let state = self.extension_mut(id, module, origin.body);
-                let known = state.items.iter_mut().find_map(|item| {
-                    match item {
-                        StateItem::Arguments(arguments) => arguments.first_mut(),
-                        StateItem::Function(..) => None,
-                    }
-                    .filter(|argument| &*argument.key == kind.as_str())
-                });
-                if let Some(StateArgument {
-                    value: ArgumentValue::Requisites(_, requisites),
-                    ..
-                }) = known
-                {
-                    requisites.push(requisite);
-                    return;
-                }
-                state.items.push(StateItem::Arguments(vec![StateArgument {
-                    key: kind.as_str().into(),
-                    value: ArgumentValue::Requisites(
-                        RequisiteKeyword::Direct(kind),
-                        vec![requisite],
-                    ),
-                    span,
-                }]));
-            }
+            RequisiteKeyword::In(kind) => self.add_requisite(origin, kind, target, span),
             _ => {}
         }
+    }
+
+    /// Adds a requisite on the state `origin` to the extension of the target.
+    fn add_requisite(
+        &mut self,
+        origin: &InjectionOrigin<'_>,
+        kind: Requisite,
+        target: &StateKey,
+        span: Span,
+    ) {
+        let (id, module) = target;
+        let requisite = RequisiteEntry::of(origin.module, origin.id, span);
+        let state = self.extension_mut(id, module, origin.body);
+        let known = state.items.iter_mut().find_map(|item| {
+            match item {
+                StateItem::Arguments(arguments) => arguments.first_mut(),
+                StateItem::Function(..) => None,
+            }
+            .filter(|argument| &*argument.key == kind.as_str())
+        });
+        if let Some(StateArgument {
+            value: ArgumentValue::Requisites(_, requisites),
+            ..
+        }) = known
+        {
+            requisites.push(requisite);
+            return;
+        }
+        state.items.push(StateItem::Arguments(vec![StateArgument {
+            key: kind.as_str().into(),
+            value: ArgumentValue::Requisites(
+                RequisiteKeyword::Direct(kind),
+                vec![requisite],
+            ),
+            span,
+        }]));
     }
 
     /// The arguments of a state that another state lacks and that `use` may copy.

@@ -387,12 +387,7 @@ impl<'a> RequisiteResolver<'a> {
                 (Some(RequisiteKeyword::Direct(_)), ArgumentValue::Value(_))
                 | (None, ArgumentValue::Requisites(..)) => {}
                 (Some(_), argument_value) => {
-                    let value = match argument_value {
-                        ArgumentValue::Value(value) => value.clone(),
-                        ArgumentValue::Requisites(_, requisites) => Value::list(
-                            requisites.iter().map(|requisite| requisite.written.clone()),
-                        ),
-                    };
+                    let value = written_value(argument_value);
                     chunk.keywords.insert(Arc::clone(key), value);
                 }
                 (None, ArgumentValue::Value(value)) => {
@@ -584,6 +579,16 @@ impl<'a> RequisiteResolver<'a> {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Returns the value of an argument, with requisites as they are written.
+fn written_value(argument: &ArgumentValue) -> Value {
+    match argument {
+        ArgumentValue::Value(value) => value.clone(),
+        ArgumentValue::Requisites(_, requisites) => {
+            Value::list(requisites.iter().map(|requisite| requisite.written.clone()))
         }
     }
 }

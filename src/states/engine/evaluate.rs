@@ -80,20 +80,31 @@ impl Engine {
                     }
                 }
                 RunStage::CheckCmd(outcome) => {
-                    match self.run_check_cmd(running, outcome.clone(), facts) {
-                        Ok(checked) => {
-                            let outcome = self.settle_outcome(running, checked);
-                            match self.retry_or_finish(running, outcome, owner) {
-                                Ok(outcome) => return StepOutcome::Finished(outcome),
-                                Err(pause) => return StepOutcome::Next(pause),
-                            }
-                        }
-                        Err(needs) => {
-                            running.stage = RunStage::CheckCmd(outcome);
-                            return StepOutcome::Next(NextAction::Read(needs));
-                        }
-                    }
+                    return self.check_and_finish(running, outcome, owner, facts);
                 }
+            }
+        }
+    }
+
+    /// Runs the `check_cmd` of a state, then retries or finishes the state.
+    fn check_and_finish(
+        &mut self,
+        running: &mut RunningState,
+        outcome: StateOutcome,
+        owner: ActionOwner,
+        facts: &FactCache,
+    ) -> StepOutcome {
+        match self.run_check_cmd(running, outcome.clone(), facts) {
+            Ok(checked) => {
+                let outcome = self.settle_outcome(running, checked);
+                match self.retry_or_finish(running, outcome, owner) {
+                    Ok(outcome) => StepOutcome::Finished(outcome),
+                    Err(pause) => StepOutcome::Next(pause),
+                }
+            }
+            Err(needs) => {
+                running.stage = RunStage::CheckCmd(outcome);
+                StepOutcome::Next(NextAction::Read(needs))
             }
         }
     }

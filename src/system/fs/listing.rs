@@ -118,7 +118,10 @@ mod tests {
         std::fs::create_dir_all(root.path().join("b/c/d")).unwrap();
         for (entries, depth) in [(2, 9), (9, 1)] {
             let error = walk(root.path(), WalkLimits { entries, depth }).unwrap_err();
-            assert!(error.to_string().contains("there are more than"), "{error}");
+            assert!(
+                error.to_string().contains("the folder contains more than"),
+                "{error}"
+            );
         }
     }
 }

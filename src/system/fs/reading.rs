@@ -161,7 +161,7 @@ mod tests {
         let error = read_within(Path::new("/dev/zero"), 1 << 20).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "could not read `/dev/zero`: it has more than 1 MiB"
+            "could not read `/dev/zero`: the file is larger than 1 MiB"
         );
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");

@@ -87,13 +87,13 @@ fn a_rescue_file_is_taken_back_once_and_only_where_it_belongs() {
     other
         .rerun(&["recover", "ensemble.yaml", kept])
         .exits(1)
-        .says(&["is of another ensemble"]);
+        .says(&["belongs to another ensemble"]);
 
     world.rerun(&["recover"]).succeeds();
     let before = world.env.tracked();
     std::fs::copy(kept, &rescue).unwrap();
     let run = world.rerun(&["recover", "ensemble.yaml", rescue.to_str().unwrap()]);
-    assert!(run.succeeds().stdout.contains("saved already"));
+    assert!(run.succeeds().stdout.contains("already saved"));
     assert_eq!(world.env.tracked(), before);
 
     world.rerun(&["teardown", "--approve"]).succeeds();
@@ -101,14 +101,14 @@ fn a_rescue_file_is_taken_back_once_and_only_where_it_belongs() {
     world
         .rerun(&["recover", "ensemble.yaml", kept])
         .exits(1)
-        .says(&["is on record, which came after job", "unfurl check"]);
+        .says(&["has been recorded since job", "unfurl check"]);
     assert_eq!(world.env.tracked(), before);
     let garbage = world.env.work().join("../garbage");
     std::fs::write(&garbage, "{").unwrap();
     world
         .rerun(&["recover", "ensemble.yaml", garbage.to_str().unwrap()])
         .exits(1)
-        .says(&["is no rescue file"]);
+        .says(&["is not a valid rescue file"]);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn what_was_cut_off_is_put_on_record_without_another_job() {
     world.run("kill:spawn=sh#4", &DEPLOY);
     let ended = world.ended();
     let run = world.rerun(&["recover"]).succeeds();
-    assert!(run.stdout.contains("was cut off"), "{run}");
+    assert!(run.stdout.contains("crashed"), "{run}");
     assert_eq!(world.leftovers(), [""; 0], "{run}");
     let recorded = world.recorded();
     for (task, id) in &ended {

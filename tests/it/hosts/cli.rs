@@ -114,10 +114,7 @@ fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
     over(&env, &sshd, 1, &["get", &remote, "alone"]).succeeds();
     assert_eq!(env.read("alone"), "content");
     let run = over(&env, &sshd, 1, &["get", &remote, "%(hots)s"]).exits(2);
-    insta::assert_snapshot!(run.stderr, @r#"
-    error: "%(hots)s" is not known in a local path
-     = hint: only `%(host)s` and `%(path)s` are put in
-    "#);
+    insta::assert_snapshot!(run.stderr, @r#"error: "%(hots)s" is not a placeholder; a local path may contain `%(host)s` and `%(path)s`"#);
 }
 
 #[test]
@@ -125,14 +122,14 @@ fn a_missing_local_or_remote_file_is_reported() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let run = over(&env, &sshd, 1, &["put", "nowhere", "x"]).exits(2);
-    insta::assert_snapshot!(run.stderr, @"error: there is no file or folder `nowhere` here");
+    insta::assert_snapshot!(run.stderr, @"error: there is no file or folder `nowhere` on this machine");
     assert!(!sshd.log().contains("Accepted"), "{}", sshd.log());
     let run = over(&env, &sshd, 1, &["get", "/no/such/file", "x"]).exits(1);
     assert!(run.stderr.contains("no such file or folder"), "{run}");
     assert!(!env.work().join("x").exists());
     env.write("file", "x");
     let run = over(&env, &sshd, 1, &["put", "--sudo", "file", "x"]).exits(2);
-    assert!(run.stderr.contains("takes no `--sudo`"), "{run}");
+    assert!(run.stderr.contains("`--sudo` is not supported"), "{run}");
 }
 
 #[test]
@@ -228,7 +225,7 @@ fn a_port_leads_through_a_host_until_it_is_interrupted() {
     started.signal(Signal::SIGINT);
     let run = started.ends_by_itself();
     assert_eq!(run.code, 130, "{run}");
-    let said = format!("127.0.0.1:{port} leads to 127.0.0.1:{target} through 127.0.0.1:");
+    let said = format!("127.0.0.1:{port} is forwarded to 127.0.0.1:{target} through 127.0.0.1:");
     assert!(run.stderr.starts_with(&said), "{run}");
     assert_eq!(run.stderr.lines().count(), 2, "{run}");
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
@@ -255,7 +252,7 @@ fn a_host_that_does_not_restart_has_failed() {
     let run = over(&env, &sshd, 1, &["reboot", "--command=true", "--wait=1s"]).exits(1);
     let text = run.stderr.replace(&sshd.port.to_string(), "PORT");
     let first = text.lines().next().unwrap();
-    insta::assert_snapshot!(first, @"error: [127.0.0.1:PORT] `reboot` failed: did not restart within 1 s: it has not gone down");
+    insta::assert_snapshot!(first, @"error: [127.0.0.1:PORT] `reboot` failed: did not restart within 1 s: the boot id has not changed");
     let run = over(&env, &sshd, 1, &["reboot", "--command=exit 3"]).exits(1);
     assert!(run.stderr.contains("exit code 3"), "{run}");
 }

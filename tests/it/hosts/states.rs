@@ -73,7 +73,7 @@ fn without_requisites_all_hosts_come_to_a_state_before_any_goes_on() {
     // A host with a failed state has left the run.
     assert!(!log.contains(&"after 2".to_owned()), "{log:?}");
     assert_eq!(log.len(), 3 + 2 + 1 + 2);
-    assert!(run.stderr.contains("1 state not come to"), "{run}");
+    assert!(run.stderr.contains("1 state not reached"), "{run}");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn too_many_failed_hosts_stop_the_run_and_the_table_is_shown() {
             .contains("more than 10% of the hosts have failed (33%)"),
         "{run}"
     );
-    assert!(run.stderr.contains("stopped; 1 state not come to"), "{run}");
+    assert!(run.stderr.contains("stopped; 1 state not reached"), "{run}");
 }
 
 #[test]

@@ -130,23 +130,23 @@ fn a_taken_lock_names_its_holder() {
 fn a_server_that_fails_or_has_no_locks_refuses_or_warns_as_it_is_set() {
     unavailable(
         |_| answer(403, "{\"message\": \"no push\"}"),
-        "forbids it: no push",
+        "denied the permission to lock or unlock: no push",
     );
     unavailable(
         |_| answer(404, ""),
-        "has no locks of git-lfs (it answered 404)",
+        "does not support git-lfs locks (status 404)",
     );
     unavailable(
         |_| answer(501, "<html>"),
-        "has no locks of git-lfs (it answered 501)",
+        "does not support git-lfs locks (status 501)",
     );
     unavailable(
         |_| answer(500, "{\"message\": \"oh\\u001b[1m\\nno\"}"),
-        "answered 500: oh [1m no",
+        "answered with status 500: oh [1m no",
     );
     unavailable(
         |_| answer(201, "{\"lock\": "),
-        "makes no sense: it has no lock",
+        "is invalid: it contains no lock",
     );
     unavailable(
         |_| answer(201, &lock("7", "other", "ann")),
@@ -154,7 +154,7 @@ fn a_server_that_fails_or_has_no_locks_refuses_or_warns_as_it_is_set() {
     );
     unavailable(
         |_| answer(401, "{\"message\": \"who?\"}"),
-        "does not accept who asks: who?",
+        "rejected the login: who?",
     );
 }
 
@@ -206,13 +206,13 @@ fn a_lock_that_an_interrupted_job_may_have_taken_is_reported() {
     let text = env.read("ensemble.yaml");
     let url = text.split('\'').nth(1).unwrap();
     env.write("ensemble.yaml", &text.replace(url, &web.url()));
-    let told = "it may be from a job here that was cut off at 20";
+    let told = "the lock may belong to a job in this folder that crashed at 20";
     deploy(&env).exits(1).says(&["is locked by ann", told]);
     deploy(&env).exits(1).says(&[told]);
     // An unreadable note is ignored.
     env.write("ensemble.yaml.lfs.lock", "\u{1}{");
     let run = deploy(&env).exits(1);
-    assert!(!run.stderr.contains("cut off"), "{run}");
+    assert!(!run.stderr.contains("crashed"), "{run}");
 }
 
 #[test]
@@ -234,7 +234,11 @@ fn a_lock_that_cannot_be_freed_is_reported_and_recognized_later() {
     let env = world("require", &web.url());
     let run = deploy(&env).succeeds();
     let free = format!("run `git -c lfs.url={} lfs unlock --id=7`", web.url());
-    let run = run.says(&["warning: the remote lock", "was not freed", "answered 500"]);
+    let run = run.says(&[
+        "warning: the remote lock",
+        "was not released",
+        "answered with status 500",
+    ]);
     assert!(run.stderr.contains(&free), "{run}");
     assert!(env.work().join("ensemble.yaml.lfs.lock").exists());
     assert_eq!(env.git(&["status", "--short", "*.lfs.lock"]), "");
@@ -276,7 +280,7 @@ fn a_login_comes_from_gits_helpers_and_is_never_shown() {
     // The program removes a wrong login from git's credential store.
     fs::write(&store, format!("http://ann:s3cret-wrong@{host}\n")).unwrap();
     let run = deploy(&env).exits(1);
-    assert!(run.stderr.contains("does not accept who asks"), "{run}");
+    assert!(run.stderr.contains("rejected the login"), "{run}");
     assert!(!run.all().contains("s3cret-wrong"), "{run}");
     assert!(!fs::read_to_string(&store).unwrap().contains("s3cret-wrong"));
     for (path, bytes) in env.files() {
@@ -302,7 +306,7 @@ fn a_login_in_the_url_and_headers_of_git_are_sent_and_never_shown() {
     let run = deploy(&env).exits(1);
     assert!(
         run.stderr
-            .contains("answered 500: <<REDACTED>> and <<REDACTED>> are no good"),
+            .contains("answered with status 500: <<REDACTED>> and <<REDACTED>> are no good"),
         "{run}"
     );
     assert!(!run.all().contains("4ss-w0rd"), "{run}");
@@ -314,7 +318,9 @@ fn a_login_in_the_url_and_headers_of_git_are_sent_and_never_shown() {
 fn an_ensemble_in_no_repository_or_without_a_remote_has_no_server() {
     let text = ensemble("{lock: require}", "touch here");
     let env = TestEnv::with_ensemble(&text);
-    deploy(&env).exits(1).says(&["it is in no git repository"]);
+    deploy(&env)
+        .exits(1)
+        .says(&["the ensemble is not in a git repository"]);
     env.git(&["init", "-q", "."]);
     deploy(&env)
         .exits(1)
@@ -428,7 +434,7 @@ fn bad_values_are_reported_with_their_positions() {
     4 |   lfs_lock: {lock: always, name: '$enviroment', url: 'ftp://x'}
       |                                  ^^^^^^^^^^^^^
       |
-      = hint: there are `$environment`, `$ensemble_uri`, `$local_lock_path`
+      = hint: use one of `$environment`, `$ensemble_uri`, `$local_lock_path`
 
     error: the URL of the git-lfs server has an unknown scheme
      --> ensemble.yaml:4:54

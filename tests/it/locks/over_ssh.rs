@@ -272,7 +272,7 @@ fn a_lock_that_is_broken_while_a_job_runs_is_reported() {
         // Another user broke the lock and took it again: the id is the same, the lock is not.
         server.make_locks_older();
     });
-    run.succeeds().says(&["it was freed, and is held now by "]);
+    run.succeeds().says(&["it was released, and "]);
     assert_eq!(server.locks(&env)[0]["path"], PATH);
 }
 
@@ -285,18 +285,18 @@ fn a_server_that_is_gone_refuses_or_warns_as_it_is_set() {
     let run = run.succeeds();
     let run = run.says(&[
         "warning: the remote lock",
-        "was not freed",
+        "was not released",
         "run `git lfs unlock --id=",
     ]);
     assert!(run.stderr.contains("cannot be reached"), "{run}");
     assert!(env.work().join("ensemble.yaml.lfs.lock").exists());
     deploy(&env).exits(1).says(&[
-        "error: the ensemble cannot be locked for other machines",
+        "error: the remote lock cannot be taken",
         "cannot be reached",
     ]);
     env.write("ensemble.yaml", &ensemble("{lock: try}", "touch here/end"));
     let run = deploy(&env).succeeds();
-    run.says(&["warning: the ensemble is not locked for other machines"]);
+    run.says(&["warning: the remote lock could not be taken"]);
 }
 
 #[test]

@@ -269,9 +269,9 @@ fn with_warnings_only_the_run_goes_on_but_for_an_abort() {
     assert_eq!(ran, ["h1: one", "h1: two", "h2: one", "h2: two"]);
     assert_eq!(runbook.state(), RunState::Failed);
     insta::assert_snapshot!(outcomes(&events), @r"
-    warning: [h1] task `a` goes on after exit code 3: out
+    warning: [h1] task `a` continues after a failure: exit code 3: out
     a h1: failed (exit code 3), tolerated
-    warning: [h2] task `a` goes on after exit code 3: out
+    warning: [h2] task `a` continues after a failure: exit code 3: out
     a h2: failed (exit code 3), tolerated
     b h1: failed (enough)
     b h2: skipped (another host failed)
@@ -380,7 +380,7 @@ fn nobody_is_asked_while_hosts_run_at_the_same_time() {
         question: Question::Login("me@h1:22".into()),
         refused: false,
     });
-    insta::assert_snapshot!(outcomes(&events), @"a h1: failed (needs the login password of me@h1:22, and cannot ask while several hosts run at the same time)");
+    insta::assert_snapshot!(outcomes(&events), @"a h1: failed (needs the login password of me@h1:22, but questions are not possible while several hosts run at the same time)");
 }
 
 #[test]

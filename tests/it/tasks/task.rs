@@ -55,11 +55,11 @@ fn all_invalid_calls_are_reported_before_anything_runs() {
     error: there is no task `deplyo`
      = hint: did you mean `deploy`?
 
-    error: task `deploy` needs `version`
+    error: task `deploy` needs the argument `version`
 
-    error: task `deploy` takes 1 arguments at most, and is given 2
+    error: task `deploy` gets too many arguments: 2, but at most 1 are allowed
 
-    error: task `deploy` takes no argument `to`
+    error: task `deploy` has no argument `to`
     ");
     assert!(!env.work().join("ran").exists());
     assert_eq!(env.unfurl(["task", "deploy"]).code, 2);
@@ -81,13 +81,13 @@ fn all_errors_of_the_file_are_reported_together_with_their_positions() {
       |
       = hint: did you mean `hosts`?
 
-    error: a step does only one of `run` and `local`
+    error: a step can have only one action, but this one has `run` and `local`
      --> tasks.yaml:5:9
       |
     5 |       - {run: x, local: y}
       |         ^^^^^^^^^^^^^^^^^^
       |
-      = hint: write a step for each
+      = hint: write a separate step for each action
 
     error: `step` has no key `rnu`
      --> tasks.yaml:6:10
@@ -97,7 +97,7 @@ fn all_errors_of_the_file_are_reported_together_with_their_positions() {
       |
       = hint: did you mean `run`?
 
-    error: `mode` is not a mode
+    error: `mode` is not a file mode
      --> tasks.yaml:7:38
       |
     7 |       - put: {src: a, dest: b, mode: 420}
@@ -111,7 +111,7 @@ fn all_errors_of_the_file_are_reported_together_with_their_positions() {
     8 |   'b c': x
       |   ^^^^^
       |
-      = hint: names have no spaces, colons, commas or equals signs, and do not begin with `-`
+      = hint: a name must not contain spaces, `:`, `,` or `=`, and must not begin with `-`
     "#);
 }
 

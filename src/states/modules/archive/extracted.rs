@@ -123,16 +123,7 @@ fn decide_extraction(
         }
         let cleans = call.flag("clean", false) || call.flag("clean_parent", false);
         if !listing.wrong_type.is_empty() && !cleans && !call.flag("force", false) {
-            let paths: Vec<String> = listing
-                .wrong_type
-                .iter()
-                .map(|it| format!("- {it}"))
-                .collect();
-            return failure(format!(
-                "The below paths (relative to {}/) exist, but are the incorrect type (file instead of directory, symlink instead of file, etc.). To proceed with extraction, set 'force' to True. Note that this will remove these paths before extracting.\n\n{}",
-                extraction.folder,
-                paths.join("\n")
-            ));
+            return failure(wrong_type_message(&extraction, listing));
         }
         let is_whole = listing.missing.is_empty() && listing.wrong_type.is_empty();
         if is_whole && !call.flag("overwrite", false) {
@@ -171,6 +162,20 @@ fn decide_extraction(
         let listing = extraction.probe_listing(facts)?.unwrap_or_default();
         Ok(evaluate_result(&extraction, &plan, &removed, &listing))
     })
+}
+
+/// Returns the message about entries that exist with the wrong type.
+fn wrong_type_message(extraction: &Extraction, listing: &ArchiveListing) -> String {
+    let paths: Vec<String> = listing
+        .wrong_type
+        .iter()
+        .map(|it| format!("- {it}"))
+        .collect();
+    format!(
+        "The below paths (relative to {}/) exist, but are the incorrect type (file instead of directory, symlink instead of file, etc.). To proceed with extraction, set 'force' to True. Note that this will remove these paths before extracting.\n\n{}",
+        extraction.folder,
+        paths.join("\n")
+    )
 }
 
 /// The facts about an extraction that its comments and changes are made of.

@@ -249,13 +249,7 @@ fn source_body(
     context: &Map,
     facts: &FactCache,
 ) -> Result<(FileBody, bool), Halt> {
-    // As in Salt, the comment of a dry run has no prefix.
-    let fail = |why: String| {
-        refuse(match call.mode {
-            Mode::Test => why,
-            Mode::Apply => format!("Unable to manage file: {why}"),
-        })
-    };
+    let fail = |why: String| refuse_source(call, why);
     let template = call.non_empty_text("template")?;
     let (bytes, name) = match &picked.source {
         FileSource::Tree(name) => {
@@ -303,6 +297,15 @@ fn source_body(
             "Specified template format {other} is not supported"
         )),
     }
+}
+
+/// Fails the state because of its source.
+fn refuse_source<T>(call: &StateCall<'_>, why: String) -> Result<T, Halt> {
+    // As in Salt, the comment of a dry run has no prefix.
+    refuse(match call.mode {
+        Mode::Test => why,
+        Mode::Apply => format!("Unable to manage file: {why}"),
+    })
 }
 
 /// Adds a step that runs `check_cmd` on the new content; the file is written only if the command

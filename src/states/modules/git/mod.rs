@@ -1,8 +1,9 @@
 //! The state module `git`: repositories and their settings (OP29).
 //!
 //! `repository` reads a local repository and its remote, `desired` holds the arguments of a state, and
-//! `latest`, `update`, `create`, `detached` and `config` decide the states.
+//! `latest`, `update`, `bare`, `create`, `detached` and `config` decide the states.
 
+mod bare;
 mod config;
 mod create;
 mod desired;

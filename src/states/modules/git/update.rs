@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::bare::update_bare;
 use super::desired::{
     DesiredRepository, ForceReset, Upstream, join_comments, repository_change, short_commit,
 };
@@ -14,7 +15,7 @@ use super::repository::{
 };
 use crate::host::change::Change;
 use crate::states::modules::decision::{
-    act_on_outputs, done, failure, old_new, single_change, text_list, unchanged,
+    act_on_outputs, done, old_new, single_change, text_list, unchanged,
 };
 use crate::states::{FactCache, Halt, StateDecision, StateOutcome};
 use crate::text::{quote_word, with_login_redacted};
@@ -269,9 +270,51 @@ fn update_steps(
 ) -> (Vec<Change>, Vec<String>) {
     let target = desired.target.as_str();
     let mut script = CommandScript::default();
+    add_remote_command(desired, &plan.url, &mut script);
     let CommandScript { commands, comments } = &mut script;
+    if !plan.old_tags.is_empty() {
+        let tags = plan.old_tags.iter().map(String::as_str);
+        commands.push(format!(
+            "{} >/dev/null",
+            git_command(target, ["tag", "-d"].into_iter().chain(tags))
+        ));
+        comments.push(format!(
+            "The following tags were removed from the local checkout: {}",
+            plan.old_tags.join(", ")
+        ));
+    }
+    if plan.fetches {
+        commands.push(fetch_command(desired));
+        let url = with_login_redacted(&desired.url);
+        comments.push(format!("{url} was fetched, resulting in updated refs"));
+    }
+    add_branch_commands(desired, revision, local, plan, &mut script);
+    let CommandScript {
+        mut commands,
+        comments,
+    } = script;
+    if desired.has_submodules
+        && (local.has_stale_submodules || plan.method != UpdateMethod::AlreadyThere)
+    {
+        commands.push(update_submodules_command(target));
+    }
+    let steps = commands
+        .into_iter()
+        .map(|text| repository_change(desired, text))
+        .collect();
+    (steps, comments)
+}
+
+/// Adds the command that sets the URL of the remote.
+fn add_remote_command(
+    desired: &DesiredRepository,
+    change: &RemoteUrlChange,
+    script: &mut CommandScript,
+) {
+    let CommandScript { commands, comments } = script;
+    let target = desired.target.as_str();
     let url = with_login_redacted(&desired.url);
-    match &plan.url {
+    match change {
         RemoteUrlChange::Unchanged => {}
         RemoteUrlChange::Add => {
             commands.push(git_command(
@@ -292,36 +335,6 @@ fn update_steps(
             ));
         }
     }
-    if !plan.old_tags.is_empty() {
-        let tags = plan.old_tags.iter().map(String::as_str);
-        commands.push(format!(
-            "{} >/dev/null",
-            git_command(target, ["tag", "-d"].into_iter().chain(tags))
-        ));
-        comments.push(format!(
-            "The following tags were removed from the local checkout: {}",
-            plan.old_tags.join(", ")
-        ));
-    }
-    if plan.fetches {
-        commands.push(fetch_command(desired));
-        comments.push(format!("{url} was fetched, resulting in updated refs"));
-    }
-    add_branch_commands(desired, revision, local, plan, &mut script);
-    let CommandScript {
-        mut commands,
-        comments,
-    } = script;
-    if desired.has_submodules
-        && (local.has_stale_submodules || plan.method != UpdateMethod::AlreadyThere)
-    {
-        commands.push(update_submodules_command(target));
-    }
-    let steps = commands
-        .into_iter()
-        .map(|text| repository_change(desired, text))
-        .collect();
-    (steps, comments)
 }
 
 /// Returns the command that checks out another branch, and its comment.
@@ -506,26 +519,8 @@ fn evaluate_result(
     let LocalTarget::Repository(after) = local else {
         return Ok(StateOutcome::failed("Failed to update repository"));
     };
-    let mut changes = Map::new();
+    let mut changes = planned_changes(desired, plan);
     let target = &desired.target;
-    if matches!(plan.url, RemoteUrlChange::Add) {
-        let url = with_login_redacted(&desired.url);
-        changes.extend(single_change("new", format!("{url} => {}", desired.remote)));
-    }
-    for (key, tags) in [
-        ("new_tags", &plan.new_tags),
-        ("deleted_tags", &plan.old_tags),
-    ] {
-        if !tags.is_empty() {
-            changes.extend(single_change(
-                key,
-                text_list(tags.iter().map(String::as_str)),
-            ));
-        }
-    }
-    if plan.method == UpdateMethod::Reset {
-        changes.extend(single_change("forced update", true));
-    }
     let is_there = after
         .commit
         .as_ref()
@@ -557,49 +552,26 @@ fn evaluate_result(
     ))
 }
 
-/// Decides the update of a bare repository: it is fetched if a ref of the remote is missing or differs.
-fn update_bare(
-    desired: DesiredRepository,
-    remote: &RemoteRefs,
-    local: &Repository,
-) -> Result<StateDecision, Halt> {
-    let target = desired.target.clone();
-    if !desired.is_bare {
-        if local.commit.is_some() {
-            return failure(
-                "Remote repository is empty, cannot update from a non-empty to an empty repository",
-            );
+/// Returns the changes that follow from the plan alone: the remote's URL, tags and a forced update.
+fn planned_changes(desired: &DesiredRepository, plan: &UpdatePlan) -> Map {
+    let mut changes = Map::new();
+    if matches!(plan.url, RemoteUrlChange::Add) {
+        let url = with_login_redacted(&desired.url);
+        changes.extend(single_change("new", format!("{url} => {}", desired.remote)));
+    }
+    for (key, tags) in [
+        ("new_tags", &plan.new_tags),
+        ("deleted_tags", &plan.old_tags),
+    ] {
+        if !tags.is_empty() {
+            changes.extend(single_change(
+                key,
+                text_list(tags.iter().map(String::as_str)),
+            ));
         }
-        return unchanged(format!("Repository {target} is up-to-date"));
     }
-    if remote.is_mirrored_in(local, &desired.remote) {
-        return unchanged(format!("Repository {target} is up-to-date"));
+    if plan.method == UpdateMethod::Reset {
+        changes.extend(single_change("forced update", true));
     }
-    let mut words = vec!["fetch", "-q"];
-    if desired.forces_fetch {
-        words.push("--force");
-    }
-    words.push(&desired.remote);
-    if !desired.is_mirror {
-        words.extend(["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]);
-    }
-    let steps = vec![repository_change(&desired, git_command(&target, words))];
-    let predicted = StateOutcome::planned(format!("Bare repository at {target} would be fetched"));
-    let before = local.clone();
-    act_on_outputs(predicted, steps, move |ended, facts| {
-        if let Some(why) = &ended.error {
-            return Ok(StateOutcome::failed(format!(
-                "Fetch failed. Set 'force_fetch' to True to force the fetch if the failure was due to not being able to fast-forward. Output of the fetch command follows:\n\n{why}"
-            )));
-        }
-        let text = format!("Bare repository at {target} was fetched, resulting in updated refs");
-        let local = desired.query(None).probe(&desired.access, facts)?;
-        let mut changes = Map::new();
-        if let LocalTarget::Repository(after) = local
-            && after.commit != before.commit
-        {
-            changes = single_change("revision", old_new(before.commit.clone(), after.commit));
-        }
-        Ok(StateOutcome::changed(changes, text))
-    })
+    changes
 }

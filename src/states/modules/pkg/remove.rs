@@ -22,6 +22,14 @@ impl RemovalMode {
             Self::Purge => "purge",
         }
     }
+
+    /// Returns the form of the verb for an action in progress.
+    fn gerund(self) -> &'static str {
+        match self {
+            Self::Remove => "removing",
+            Self::Purge => "purging",
+        }
+    }
 }
 
 /// Decides `pkg.removed`: removes packages but keeps their configuration files.
@@ -78,11 +86,7 @@ fn uninstall(
         let after = InstalledPackages::probe(facts)?;
         let changes = removal_changes(&before, &after, mode);
         if let Some(why) = complaint {
-            let verb = if mode == RemovalMode::Purge {
-                "purging"
-            } else {
-                "removing"
-            };
+            let verb = mode.gerund();
             let text = format!("An error was encountered while {verb} package(s): {why}");
             return Ok(StateOutcome::failed_with(changes, text));
         }

@@ -147,6 +147,38 @@ fn add_shadow_changes(before: &User, after: &User, changes: &mut Map) {
 /// password.
 fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Change> {
     let name = quote_word(&desired.name);
+    let options = usermod_options(desired, user, differences);
+    let mut steps = Vec::new();
+    if !options.is_empty() {
+        steps.push(account_change(format!(
+            "usermod {} {name}",
+            options.join(" ")
+        )));
+    }
+    if let Some(home) = differences.get("homeDoesNotExist")
+        && !(desired.moves_home && user.has_home)
+    {
+        steps.push(file_change::folder(
+            &home.to_string(),
+            ModeAndOwner {
+                mode: Some(0o755),
+                user: Some(desired.name.clone()),
+                group: Some(user.gid.to_string()),
+            },
+        ));
+        // The folder change touches only the path; this makes the account facts, which include the home,
+        // stale too.
+        steps.push(account_change("true".to_owned()));
+    }
+    if differences.contains_key("passwd") || differences.contains_key("empty_password") {
+        steps.extend(password_step(desired));
+    }
+    steps.extend(days_step(desired, |key| differences.contains_key(key)));
+    steps
+}
+
+/// Returns the options of `usermod` for the differences.
+fn usermod_options(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<String> {
     let mut options = Vec::new();
     for (key, value) in differences {
         let text = quote_word(&value.to_string());
@@ -181,33 +213,7 @@ fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Ch
             quote_word(&long_name(desired, Some(user)))
         ));
     }
-    let mut steps = Vec::new();
-    if !options.is_empty() {
-        steps.push(account_change(format!(
-            "usermod {} {name}",
-            options.join(" ")
-        )));
-    }
-    if let Some(home) = differences.get("homeDoesNotExist")
-        && !(desired.moves_home && user.has_home)
-    {
-        steps.push(file_change::folder(
-            &home.to_string(),
-            ModeAndOwner {
-                mode: Some(0o755),
-                user: Some(desired.name.clone()),
-                group: Some(user.gid.to_string()),
-            },
-        ));
-        // The folder change touches only the path; this makes the account facts, which include the home,
-        // stale too.
-        steps.push(account_change("true".to_owned()));
-    }
-    if differences.contains_key("passwd") || differences.contains_key("empty_password") {
-        steps.extend(password_step(desired));
-    }
-    steps.extend(days_step(desired, |key| differences.contains_key(key)));
-    steps
+    options
 }
 
 /// Decides `user.absent`: removes a user and, with `purge`, the home folder.
