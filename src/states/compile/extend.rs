@@ -417,10 +417,7 @@ impl Injector<'_> {
         }
         state.items.push(StateItem::Arguments(vec![StateArgument {
             key: kind.as_str().into(),
-            value: ArgumentValue::Requisites(
-                RequisiteKeyword::Direct(kind),
-                vec![requisite],
-            ),
+            value: ArgumentValue::Requisites(RequisiteKeyword::Direct(kind), vec![requisite]),
             span,
         }]));
     }
