@@ -54,7 +54,7 @@ for patch in docs/contributing/examples/*.patch; do
         command=${line#??}
         folder=$work/$(basename "$patch" .patch)
         mkdir -p "$folder"
-        (cd "$folder" && sh -c "$command") >"$work/output" 2>&1 || {
+        (cd "$folder" && sh -c "$command") </dev/null >"$work/output" 2>&1 || {
           echo "error: $patch: \`$command\` failed:"
           cat "$work/output"
           failed=yes
