@@ -208,7 +208,7 @@ impl Evaluator {
     /// # let (service, _) = read(&root, Path::new("/"), &mut NoImports, &ReadOptions::default());
     /// # let topology = Topology::new(Arc::new(service.unwrap()), TopologyInputs::default());
     /// # let root = topology.root();
-    /// # let system = NullContext::new("no file is read here", FixedSources::default());
+    /// # let system = NullContext::new("no file is read here", FixedSources(|text| Ok(text.into())));
     /// let evaluator = Evaluator::new(Arc::new(topology), Arc::new(system), Arc::new(Memo::default()));
     /// let expression = Value::map([("concat", Value::list(["web".into(), 1.into()]))]);
     /// let value = evaluator.evaluate(&expression, &Context::new(root)).unwrap();

@@ -1,7 +1,7 @@
 //! Loads the external ensembles whose instances an ensemble uses (`external`, `imported`, and the directive
 //! `select`).
 //!
-//! [`add`] loads them before the recorded instances are read; [`select`] adds imported instances afterwards.
+//! [`add_external_ensembles`] loads them before the recorded instances are read; [`add_selected_instances`] adds imported instances afterwards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -41,7 +41,7 @@ fn work_that_is_staged_or_unrelated_stays_as_it_is() {
     // Uncommitted changes stop the commit unless `--dirty ok` allows them.
     deploy(&env, ".", &["--commit"])
         .exits(1)
-        .says(&["not committed: `staged`, `tracked`"]);
+        .says(&["has uncommitted changes: `staged`, `tracked`"]);
     deploy(&env, ".", &["--commit", "--dirty", "ok", "-m", "my words"]).succeeds();
     assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
     assert_eq!(subjects(&env, ".", "HEAD")[0], "my words");

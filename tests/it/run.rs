@@ -344,7 +344,7 @@ fn what_cannot_be_meant_is_a_usage_error() {
         ),
         (
             &["run", "--executors", "[]", "--", "ls"],
-            "`[]` are no executors",
+            "`[]` is not a list of executors",
         ),
         (
             &["run", "--executors", "[splay, nosuch]", "--", "ls"],

@@ -1,4 +1,4 @@
-//! The functions of expressions, one file per family. `registry` maps names to implementations; [`admits`]
+//! The functions of expressions, one file per family. `registry` maps names to implementations; [`matches_schema`]
 //! and [`port_spec`] serve other modules.
 
 mod arithmetic;

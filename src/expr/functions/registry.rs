@@ -261,7 +261,7 @@ mod tests {
         {has_env: HOME} => True
         {eval: {to_env: {A: '${HOME}/x', ^PATH: /opt, +HO*: null, B: true}}} => {'A': '/home/me/x', 'PATH': '/opt:/bin', 'HOME': '/home/me', 'B': 'true'}
         {eval: {to_env: {A: x}, update_os_environ: false}} => {'A': 'x'}
-        {eval: {to_env: {A: x}, update_os_environ: true}} => error: `to_env`: cannot change the environment of this process (`update_os_environ`): all tasks share the process, and run at the same time; give the map to the operations that need it, as their `environment`
+        {eval: {to_env: {A: x}, update_os_environ: true}} => error: `to_env`: cannot change the environment of this process (`update_os_environ`): all tasks share it and run at the same time; set the map as the `environment` of the operations that need it
         {get_input: who} => 'world'
         {get_input: num} => 3
         {get_input: [nope, {eval: .name}]} => 'app'

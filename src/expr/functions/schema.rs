@@ -1,5 +1,5 @@
 //! A validator for the part of JSON Schema that TOSCA models use: types, keys, items, ranges, patterns and
-//! combinations. [`admits`] is its entry for other modules.
+//! combinations. [`matches_schema`] is its entry for other modules.
 
 use crate::value::Value;
 

@@ -64,7 +64,7 @@ use crate::value::Value;
 ///     exclude: Vec::new(),
 /// };
 /// let compiled = compile(&request, &StateRenderer::new(minion), &FactCache::default()).unwrap();
-/// let ids: Vec<&str> = compiled.order.iter().map(|it| &*compiled.low.chunks[it.chunk as usize].id).collect();
+/// let ids: Vec<&str> = compiled.low.order.iter().map(|it| &*compiled.low.chunks[it.chunk as usize].id).collect();
 /// assert_eq!(ids, ["server", "page"]);
 /// ```
 pub fn compile(

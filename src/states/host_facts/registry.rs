@@ -82,7 +82,7 @@ mod tests {
         insta::assert_snapshot!(missing, @r#"the fact `files.File` needs the argument `path`"#);
         let given = [("pth".to_owned(), "/".to_owned())].into();
         insta::assert_debug_snapshot!(fact.query_with(given).unwrap_err(), @r#"
-        NoArgument {
+        UnknownArgument {
             fact: "files.File",
             argument: "pth",
             hint: Some(

@@ -150,7 +150,7 @@ fn a_server_that_fails_or_has_no_locks_refuses_or_warns_as_it_is_set() {
     );
     unavailable(
         |_| answer(201, &lock("7", "other", "ann")),
-        "makes no sense: it locked another path",
+        "is invalid: it locked another path",
     );
     unavailable(
         |_| answer(401, "{\"message\": \"who?\"}"),

@@ -224,7 +224,7 @@ fn an_error_in_a_template_is_reported_at_its_line() {
     );
     let unknown = tell("{{ salt['zpool.list']() }}\n");
     assert!(
-        unknown.contains("main.sls:1:1") && unknown.contains("no function `zpool.list`"),
+        unknown.contains("main.sls:1:1") && unknown.contains("cannot call `zpool.list`"),
         "{unknown}"
     );
     let near = tell("{{ salt['grains.gets']('x') }}\n");

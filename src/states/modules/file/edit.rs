@@ -1,7 +1,7 @@
 //! Shared parts of the states that edit a file's text, and the states `file.replace`, `file.comment`
 //! and `file.uncomment`.
 //!
-//! [`EditedFile`] reads, backs up and writes the file; [`edit_verdict`] turns an edit into a decision.
+//! [`EditedFile`] reads, backs up and writes the file; [`edit_decision`] turns an edit into a decision.
 
 use regex::bytes::Regex;
 
