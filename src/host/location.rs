@@ -103,7 +103,7 @@ pub struct Identities {
     /// The socket of the SSH agent; none to use no agent.
     pub agent: Option<PathBuf>,
     /// Whether to use only those keys of the agent that are also in `files`.
-    pub identities_only: bool,
+    pub only_listed: bool,
     /// The private key files. Missing ones are skipped.
     pub files: Vec<PathBuf>,
     /// The certificate files of those keys, besides the ones named `<file>-cert.pub`.

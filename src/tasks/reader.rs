@@ -126,7 +126,7 @@ impl Reader<'_> {
                 for (name, entry) in map {
                     match entry.value.as_str() {
                         Some(file) => {
-                            self.include_file(file, Some(name), entry.value.span(), context)
+                            self.include_file(file, Some(name), entry.value.span(), context);
                         }
                         None => {
                             self.fields.report_mismatch(

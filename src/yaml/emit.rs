@@ -250,7 +250,7 @@ impl EmitWriter {
             Value::Bool(true) => self.out.push_str("true"),
             Value::Bool(false) => self.out.push_str("false"),
             Value::Int(number) => {
-                write!(self.out, "{number}").expect("writing to a string cannot fail")
+                write!(self.out, "{number}").expect("writing to a string cannot fail");
             }
             Value::Big(digits) => self.out.push_str(digits),
             Value::Float(number) => self.float(*number),

@@ -240,7 +240,7 @@ impl LocationResolver {
         }
         Ok(Identities {
             agent: self.agent(options, tokens)?,
-            identities_only: options.identities_only == Some(true),
+            only_listed: options.identities_only == Some(true),
             files,
             certificates,
             passphrase: None,

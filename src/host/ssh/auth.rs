@@ -147,7 +147,7 @@ impl<'a> Authenticator<'a> {
             let is_preferred =
                 |identity: &AgentIdentity| contains_key(&preferred_keys, &identity.public_key());
             let (named, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_preferred);
-            let others = others.into_iter().filter(|_| !identities.identities_only);
+            let others = others.into_iter().filter(|_| !identities.only_listed);
             for identity in named.into_iter().chain(others) {
                 held.push(identity.public_key().into_owned());
                 add_agent_credentials(&mut credentials, identity, &certificates);

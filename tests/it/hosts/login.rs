@@ -160,7 +160,7 @@ fn an_agent_lets_in_and_is_lent_to_the_host_only_if_it_may() {
     host.forward_agent = true;
     let output = run_once(&host, sh("ssh-add -l"));
     assert_eq!(output.stdout.text().lines().count(), 2, "{output:?}");
-    host.identities.identities_only = true;
+    host.identities.only_listed = true;
     assert!(matches!(
         run_once(&host, sh("true")).exit,
         Exit::Unreachable(_)
