@@ -64,3 +64,38 @@ fn every_dependency_is_in_the_table_of_the_readme() {
 fn the_changelog_has_a_place_for_what_comes() {
     assert!(read("CHANGELOG.md").contains("\n## [Unreleased]\n"));
 }
+
+/// The paths of files in a text, such as `src/ops/deploy.rs`. Names in capitals stand for any file.
+fn paths(text: &str) -> Vec<&str> {
+    let is_separator = |c: char| !c.is_alphanumeric() && !"/._-".contains(c);
+    let folders = ["src/", "tests/", "docs/", "benches/", "fuzz/"];
+    let words = text.split(is_separator);
+    let words = words.map(|word| word.trim_end_matches('.'));
+    words
+        .filter(|word| folders.iter().any(|folder| word.starts_with(folder)))
+        .filter(|word| {
+            Path::new(word)
+                .file_stem()
+                .is_some_and(|stem| stem.to_str() != Some(&*stem.to_string_lossy().to_uppercase()))
+        })
+        .collect()
+}
+
+#[test]
+fn every_file_that_the_pages_for_contributors_name_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = root.join("docs/contributing");
+    let pages = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|it| it == "md"));
+    let mut missing = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let named = paths(&text).into_iter();
+        missing.extend(
+            named
+                .filter(|path| !root.join(path).exists())
+                .map(|path| format!("{}: {path}", page.display())),
+        );
+    }
+    assert_eq!(missing, [""; 0]);
+}
