@@ -23,9 +23,9 @@ pub struct StateHost {
     pub data: Map,
 }
 
-/// Returns the machines that a scope and limits select, each once, in the order of the inventory
-/// (F15, P47).
+/// Returns the machines that a scope and limits select, each once (F15, P47).
 ///
+/// The hosts that the scope names come first, then those of its roles, in the order of the scope.
 /// A limit is the name of a role, or else a pattern for names of hosts.
 pub fn choose_hosts(
     scope: &HostScope,
