@@ -11,7 +11,8 @@ use crate::system::signals::{Interrupts, termination_signals};
 
 /// Starts a thread that watches for signals.
 ///
-/// If the thread or its event queue cannot be created, the signals keep their default effect.
+/// If the event queue cannot be created, the signals keep their default effect. If the thread cannot be
+/// created, they are caught and have no effect.
 pub fn watch_signals() -> Interrupts {
     let interrupts = Interrupts::default();
     let notifier = interrupts.clone();
@@ -45,10 +46,10 @@ pub fn watch_signals() -> Interrupts {
     interrupts
 }
 
-async fn next_signal(heard: &mut [(Signal, unix::Signal)]) -> Signal {
+async fn next_signal(streams: &mut [(Signal, unix::Signal)]) -> Signal {
     std::future::poll_fn(|context| {
-        for (signal, heard) in &mut *heard {
-            if heard.poll_recv(context).is_ready() {
+        for (signal, stream) in &mut *streams {
+            if stream.poll_recv(context).is_ready() {
                 return Poll::Ready(*signal);
             }
         }

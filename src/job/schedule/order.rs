@@ -32,8 +32,8 @@ impl StepOrdering<'_> {
 
     /// Returns the round of each step.
     ///
-    /// Late are deferred steps, the steps after them in their unit, and the steps of instances that
-    /// require theirs, unless the deferred step waits for those.
+    /// Deferred steps and the steps after them in their unit are late. The steps of instances that
+    /// require theirs come after the late ones, unless the deferred step waits for those.
     pub(super) fn step_rounds(&self, units: &[Vec<StepId>]) -> Vec<StepRound> {
         let mut late = vec![StepRound::First; self.done.len()];
         let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();

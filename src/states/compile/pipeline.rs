@@ -64,7 +64,8 @@ use crate::value::Value;
 ///     exclude: Vec::new(),
 /// };
 /// let compiled = compile(&request, &StateRenderer::new(minion), &FactCache::default()).unwrap();
-/// let ids: Vec<&str> = compiled.low.order.iter().map(|it| &*compiled.low.chunks[it.chunk as usize].id).collect();
+/// let chunks = &compiled.low.chunks;
+/// let ids: Vec<&str> = compiled.low.order.iter().map(|it| &*chunks[*it as usize].id).collect();
 /// assert_eq!(ids, ["server", "page"]);
 /// ```
 pub fn compile(
