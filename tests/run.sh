@@ -274,7 +274,7 @@ for part in "$@"; do
   esac
 done
 [ $# -gt 0 ] ||
-  echo "All parts take about 13 minutes on 2 cores from a clean tree."
+  echo "All parts take about 15 minutes on 2 cores from a clean tree."
 meet_requirements ${*:-$parts}
 command -v cargo >/dev/null || die "cargo is missing; install Rust from https://rustup.rs"
 mkdir -p "$target"
