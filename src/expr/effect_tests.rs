@@ -42,6 +42,15 @@ impl EffectFixture {
     }
 }
 
+/// A line for each text with its value and the effects that were performed for it.
+fn table(texts: &[&str]) -> String {
+    let lines = texts.iter().map(|text| {
+        let outcome = EffectFixture::new().evaluate_with_effects(text);
+        format!("{text} => {outcome}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn effects_are_performed_once_each_and_in_order() {
     let texts = [
@@ -53,16 +62,7 @@ fn effects_are_performed_once_each_and_in_order() {
         "'{{ lookup(\"password\", \"/p length=4 chars=digits\") }}{{ lookup(\"pipe\", \"a\") }}'",
         "{eval: {abspath: [new/x, ., true]}}",
     ];
-    let lines: Vec<_> = texts
-        .iter()
-        .map(|text| {
-            format!(
-                "{text} => {}",
-                EffectFixture::new().evaluate_with_effects(text)
-            )
-        })
-        .collect();
-    insta::assert_snapshot!(lines.join("\n"), @r#"
+    insta::assert_snapshot!(table(&texts), @r#"
     '{{ lookup("pipe", "a") }}-{{ lookup("pipe", "a") }}-{{ lookup("pipe", "b") }}' => 1-2-3 after ["a", "a", "b"]
     '{{ lookup("pipe", "a", "b", "a") }}' => [1, 2, 3] after ["a", "b", "a"]
     '{{ lookup("url", "http://h") }}' => 1 after ["http://h"]
@@ -81,16 +81,7 @@ fn no_option_and_no_default_hides_an_effect() {
         "'{{ lookup(\"pipe\", \"a\") is defined }}'",
         "'{{ lookup(\"pipe\", \"false\") }} {{ lookup(\"pipe\", \"a\") }}'",
     ];
-    let lines: Vec<_> = texts
-        .iter()
-        .map(|text| {
-            format!(
-                "{text} => {}",
-                EffectFixture::new().evaluate_with_effects(text)
-            )
-        })
-        .collect();
-    insta::assert_snapshot!(lines.join("\n"), @r#"
+    insta::assert_snapshot!(table(&texts), @r#"
     '{{ lookup("pipe", "a", errors="ignore") | default("none") }}' => 1 after ["a"]
     '{{ lookup("pipe", "false", errors="ignore") | default("none", true) }} {{ lookup("pipe", "a") }}' => none 2 after ["false", "a"]
     '{{ lookup("pipe", "a") is defined }}' => True after ["a"]
