@@ -194,7 +194,7 @@ impl OperationRun for TaskRun {
 #[derive(Debug)]
 struct TaskExecution {
     name: String,
-    runbook: TaskEngine,
+    engine: TaskEngine,
     /// Requests of hosts that run at the same time. They are performed one after the other.
     pending: VecDeque<(u64, Box<ActionRequest>)>,
     /// The id of the request being performed.
@@ -233,16 +233,16 @@ impl TaskExecution {
             || invocation.call.task.clone(),
             |task| task.name.to_string(),
         );
-        let runbook = TaskEngine::new(file.tasks, &[], options, services);
-        let mut runbook = runbook.map_err(|problems| {
+        let engine = TaskEngine::new(file.tasks, &[], options, services);
+        let mut engine = engine.map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             input_error(problems.join("; "))
         })?;
-        let called = runbook.add_call(&invocation.call, invocation.args, invocation.kwargs);
+        let called = engine.add_call(&invocation.call, invocation.args, invocation.kwargs);
         called.map_err(|problem| input_error(problem.to_string()))?;
         Ok(Self {
             name,
-            runbook,
+            engine,
             pending: VecDeque::new(),
             current: None,
             acted: false,
@@ -259,20 +259,20 @@ impl TaskExecution {
         };
         self.acted |= !never_started(result.exit());
         if *result.exit() == Exit::Cancelled {
-            self.runbook.interrupt();
+            self.engine.interrupt();
             // After a cancellation, requests that are still pending are not performed.
             for (id, request) in std::mem::take(&mut self.pending) {
                 let none = ActionResult::not_performed(&request.action, Exit::Cancelled);
-                self.runbook.complete_action(id, &none);
+                self.engine.complete_action(id, &none);
             }
         }
-        self.runbook.complete_action(id, result);
+        self.engine.complete_action(id, result);
     }
 
     /// Continues until a request is to be performed or the task ends.
     fn advance(&mut self, task: &TaskView<'_>) -> RunStep {
         loop {
-            let todo = self.runbook.next();
+            let todo = self.engine.next();
             self.collect_events();
             let is_idle = todo.is_empty();
             for request_kind in todo {
@@ -281,8 +281,8 @@ impl TaskExecution {
                         self.pending.push_back((id, request));
                     }
                     // A job is not interactive, so prompts get no answer (F52).
-                    EngineRequest::PromptSecret { id, .. } => self.runbook.answer_secret(id, None),
-                    EngineRequest::Prompt { id, .. } => self.runbook.answer_prompt(id, None),
+                    EngineRequest::PromptSecret { id, .. } => self.engine.answer_secret(id, None),
+                    EngineRequest::Prompt { id, .. } => self.engine.answer_prompt(id, None),
                 }
             }
             if let Some((id, request)) = self.pending.pop_front() {
@@ -297,7 +297,7 @@ impl TaskExecution {
 
     /// Keeps the events that are relevant for the outcome.
     fn collect_events(&mut self) {
-        for event in self.runbook.take_events() {
+        for event in self.engine.take_events() {
             match event {
                 HostEvent::HostFinished(end) if *end.task == *self.name => self.host_ends.push(end),
                 HostEvent::Warning(text) => self.warnings.push(text),
@@ -308,7 +308,7 @@ impl TaskExecution {
     }
 
     fn finish(&self, task: &TaskView<'_>) -> TaskOutcome {
-        let success = self.runbook.state() == RunState::Done;
+        let success = self.engine.state() == RunState::Done;
         let mut outcome = TaskOutcome {
             success,
             ..TaskOutcome::default()
@@ -343,7 +343,7 @@ impl TaskExecution {
 
     /// Returns the task's result on each host, or `ok` if it returned none.
     fn results(&self) -> Map {
-        let mut results = self.runbook.results().clone();
+        let mut results = self.engine.results().clone();
         for value in results.values_mut().filter(|value| value.is_null()) {
             *value = "ok".into();
         }

@@ -155,19 +155,19 @@ impl TaskEngine {
         options: TaskOptions,
         services: HostServices,
     ) -> Result<Self, Vec<InvalidCall>> {
-        let mut runbook = Self::empty(tasks, options, services);
-        runbook
+        let mut engine = Self::empty(tasks, options, services);
+        engine
             .apply_file_settings()
             .map_err(|problem| vec![problem])?;
-        let skips = runbook.env().switches.skip_unknown_tasks;
+        let skips = engine.env().switches.skip_unknown_tasks;
         let mut problems = Vec::new();
         for call in calls {
-            let Some(task) = runbook.tasks.find(&call.task, "") else {
-                let hint = runbook.tasks.hint(&call.task);
+            let Some(task) = engine.tasks.find(&call.task, "") else {
+                let hint = engine.tasks.hint(&call.task);
                 let name = call.task.clone();
                 if skips {
                     let message = format!("there is no task `{name}`; the call is skipped");
-                    runbook.events.push(HostEvent::Warning(message));
+                    engine.events.push(HostEvent::Warning(message));
                 } else {
                     problems.push(InvalidCall::Unknown { name, hint });
                 }
@@ -175,12 +175,12 @@ impl TaskEngine {
             };
             let task = Arc::clone(task);
             match TaskArguments::of_call(&task, call) {
-                Ok(arguments) => runbook.queue_call(task, arguments, call),
+                Ok(arguments) => engine.queue_call(task, arguments, call),
                 Err(problem) => problems.push(InvalidCall::Arguments(problem)),
             }
         }
         if problems.is_empty() {
-            Ok(runbook)
+            Ok(engine)
         } else {
             Err(problems)
         }
