@@ -27,14 +27,14 @@ pub(super) struct Output {
     /// The lowest level of messages that is printed.
     pub(super) level: LogLevel,
     pub(super) quiet: bool,
-    /// Whether diagnostics are printed in colour.
+    /// Diagnostics have colours if this is set.
     pub(super) colour: bool,
     /// The width of the terminal in columns.
     pub(super) width: u16,
-    /// Whether the error output is a terminal that can show progress.
+    /// The error output is a terminal that can show progress if this is set.
     pub(super) terminal: bool,
     env: Env,
-    /// Whether writing a result has failed; see [`Output::has_lost_output`].
+    /// The writing of a result has failed if this is set. See [`Output::has_lost_output`].
     has_write_failed: std::cell::Cell<bool>,
 }
 
@@ -82,7 +82,7 @@ impl Output {
         }
     }
 
-    /// Whether a result could not be written.
+    /// Returns true if a result could not be written.
     pub(super) fn has_lost_output(&self) -> bool {
         self.has_write_failed.get()
     }

@@ -37,7 +37,7 @@ pub(in crate::cli) struct Global {
     pub(in crate::cli) upstream: UpstreamArgs,
 }
 
-/// Whether a job asks the remotes of its repositories for newer commits.
+/// The check of remotes for newer commits before a job.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct UpstreamArgs {
     /// Do not check the ensemble's repositories for newer commits before a job

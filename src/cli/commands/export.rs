@@ -35,7 +35,7 @@ pub(in crate::cli) struct ExportArgs {
     /// Write to this file instead of the standard output
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Whether to overwrite an existing file; if it is not overwritten, the result is printed
+    /// When to overwrite an existing file; otherwise the result is printed
     #[arg(
         long,
         value_parser = one_of::<Overwrite>(),

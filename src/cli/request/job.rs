@@ -21,7 +21,7 @@ pub(in crate::cli) struct JobSpec {
     pub(in crate::cli) workflow: WorkflowKind,
     /// The operation or command of `unfurl run`; empty for other workflows.
     pub(in crate::cli) ad_hoc: AdHoc,
-    /// Whether the job is saved in the record of the ensemble.
+    /// The job is saved in the record of the ensemble if this is set.
     pub(in crate::cli) save: bool,
 }
 
@@ -162,7 +162,7 @@ fn check_resume_options(args: &JobArgs) -> Result<(), Failure> {
     Err(Failure::usage_with(message, help))
 }
 
-/// Whether the options select only some instances or templates.
+/// Returns true if the options select only some instances or templates.
 fn is_filtered(args: &JobArgs) -> bool {
     args.narrow.template.is_some() || !args.any.instance.is_empty()
 }
