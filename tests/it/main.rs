@@ -52,6 +52,7 @@ mod repos;
 mod run;
 mod salt;
 mod schemas;
+mod security;
 mod ssh_config;
 mod states;
 mod states_debian;

@@ -1,0 +1,12 @@
+//! Attacks by hostile projects, hosts, records and output. Each test is named after its rule in
+//! `docs/security.md`.
+
+mod commands;
+mod expressions;
+mod hosts;
+mod limits;
+mod links;
+mod other_areas;
+mod results;
+mod terminal;
+mod trust;

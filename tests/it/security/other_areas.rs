@@ -1,0 +1,1 @@
+//! Security of the Python cache, the merge driver, executors, `sudo`, `shell`, `forward` and shared ensembles.
