@@ -4,6 +4,8 @@ use std::fmt::{Display, Formatter};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::resolve::RefusedLink;
+
 /// The kind of a failed file operation, for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAction {
@@ -68,10 +70,21 @@ impl Error {
         kinds.contains(&self.source.kind())
     }
 
+    /// Returns the symbolic link because of which the operation was refused.
+    pub fn refused_link(&self) -> Option<&RefusedLink> {
+        self.source.get_ref()?.downcast_ref()
+    }
+
     /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         use io::ErrorKind;
         let path = self.path.display();
+        if let Some(refused) = self.refused_link() {
+            return Some(format!(
+                "remove the link `{}`; to keep the files elsewhere, move the whole folder that holds it",
+                refused.link.display()
+            ));
+        }
         Some(match self.source.kind() {
             ErrorKind::StorageFull => format!("free some space on the disk that holds `{path}`"),
             ErrorKind::QuotaExceeded => {

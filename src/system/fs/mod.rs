@@ -3,18 +3,27 @@
 //! Files that must survive a crash are written with [`write_atomic`] or [`Appender`], which write, sync and
 //! rename in the right order. Changes pass through the fault layer.
 
+mod beneath;
 mod error;
 mod listing;
+mod modes;
 mod reading;
+mod regular;
+mod resolve;
+mod tree;
 mod writing;
 
+pub use beneath::{Beneath, EntryInfo};
 pub use error::{Error, FileAction, os_message};
-pub use listing::{EntryKind, WalkLimits, list, walk};
+pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
+pub use modes::{FILE_MODE, FOLDER_MODE, SECRET_MODE};
 pub use reading::{
     absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program, is_symlink,
     is_within, mode_of, modified_time, normalize, read, read_link, read_start, read_to_string,
     read_within,
 };
+pub use regular::NotRegular;
+pub use resolve::RefusedLink;
 pub(super) use writing::temporary_name;
 pub use writing::{
     Appender, TemporaryDir, append_durable, copy_dir, create_dir_all, move_dir, remove_dir_all,

@@ -75,12 +75,15 @@ fn parent_of(path: &Path) -> &Path {
 
 /// Makes the names in a folder durable.
 pub fn sync_dir(folder: &Path) -> Result<(), Error> {
-    let failed = || error_context(FileAction::Sync, folder);
-    let file = File::open(folder).map_err(failed())?;
-    match fault::call(SystemCall::SyncFolder(folder), || file.sync_all()) {
+    let file = File::open(folder).map_err(error_context(FileAction::Sync, folder))?;
+    sync_folder(folder, &file)
+}
+
+fn sync_folder(path: &Path, folder: &File) -> Result<(), Error> {
+    match fault::call(SystemCall::SyncFolder(path), || folder.sync_all()) {
         // Some file systems cannot sync folders and do not need it.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-        other => other.map_err(failed()),
+        other => other.map_err(error_context(FileAction::Sync, path)),
     }
 }
 
@@ -114,8 +117,8 @@ pub struct Appender {
     file: File,
     path: PathBuf,
     length: u64,
-    /// Folders with new entries, which must be synced together with the file.
-    unsynced: Vec<PathBuf>,
+    /// Folders with new entries, outermost first, which must be synced together with the file.
+    unsynced: Vec<(PathBuf, File)>,
 }
 
 impl Appender {
@@ -126,10 +129,10 @@ impl Appender {
 
     /// Like [`Self::open`], with permission bits for a file that is created.
     pub fn open_with(path: &Path, mode: Option<u32>) -> Result<Self, Error> {
-        let mut unsynced = create_folders(parent_of(path))?;
+        let mut folders = create_folders(parent_of(path))?;
         let failed = || error_context(FileAction::Write, path);
         if !path.exists() {
-            unsynced.push(parent_of(path).to_owned());
+            folders.push(parent_of(path).to_owned());
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true);
@@ -138,12 +141,27 @@ impl Appender {
         }
         let file = fault::call(SystemCall::Open(path), || options.open(path)).map_err(failed())?;
         let length = file.metadata().map_err(failed())?.len();
-        Ok(Self {
+        let mut unsynced = Vec::new();
+        for folder in folders {
+            let opened = File::open(&folder).map_err(error_context(FileAction::Sync, &folder))?;
+            unsynced.push((folder, opened));
+        }
+        Ok(Self::over(file, path.to_owned(), length, unsynced))
+    }
+
+    /// Appends to an open file of this length. `unsynced` are folders with new entries, outermost first.
+    pub(super) fn over(
+        file: File,
+        path: PathBuf,
+        length: u64,
+        unsynced: Vec<(PathBuf, File)>,
+    ) -> Self {
+        Self {
             file,
-            path: path.to_owned(),
+            path,
             length,
             unsynced,
-        })
+        }
     }
 
     /// Appends bytes. They survive a crash of this process at once, but a crash of the system only after
@@ -168,8 +186,8 @@ impl Appender {
         fault::call(SystemCall::Sync(&self.path), || self.file.sync_data())
             .map_err(error_context(FileAction::Sync, &self.path))?;
         // Sync the innermost folder first: a folder's name is useless before its content is durable.
-        while let Some(folder) = self.unsynced.last() {
-            sync_dir(folder)?;
+        while let Some((path, folder)) = self.unsynced.last() {
+            sync_folder(path, folder)?;
             self.unsynced.pop();
         }
         Ok(())
@@ -270,7 +288,7 @@ fn exchange(_: &Path, _: &Path) -> std::io::Result<()> {
 }
 
 /// Whether the error means that the file systems do not support the exchange.
-fn is_exchange_unsupported(error: &std::io::Error) -> bool {
+pub(super) fn is_exchange_unsupported(error: &std::io::Error) -> bool {
     let kind = error.kind();
     kind == ErrorKind::CrossesDevices
         || kind == ErrorKind::InvalidInput
