@@ -158,7 +158,7 @@ pub(super) enum UploadSource {
 
 impl UploadSource {
     pub(super) fn open(path: &Path, size: u64) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| Error::new("read", path, &error))?;
+        let file = fs::open_regular(path).map_err(|error| Error::new("read", path, &error))?;
         Ok(Self::File(file, size))
     }
 

@@ -7,7 +7,7 @@
     reason = "this module applies the changes of states, including their owners"
 )]
 
-use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions, Permissions};
+use std::fs::{DirBuilder, FileTimes, Metadata, OpenOptions, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt, OpenOptionsExt as _, PermissionsExt as _, chown, fchown,
@@ -255,7 +255,11 @@ fn touch(path: &Path, read: Option<i64>, written: Option<i64>) -> std::io::Resul
             file.set_permissions(Permissions::from_mode(FILE_MODE))?;
             file
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => File::open(path)?,
+        // Opening a named pipe must not block.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => OpenOptions::new()
+            .read(true)
+            .custom_flags(nix::libc::O_NONBLOCK)
+            .open(path)?,
         Err(error) => return Err(error),
     };
     let times = FileTimes::new()

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
+use crate::system::fs;
+
 /// The permission bits removed from a copy that does not preserve them: write access of group and
 /// others.
 const RESTRICTED_MODE_BITS: u32 = 0o022;
@@ -62,7 +64,7 @@ fn copy_into(from: &Path, to: &Path, source: &Metadata, preserve: bool) -> std::
             let mut options = OpenOptions::new();
             options.write(true).create_new(true).mode(0o600);
             let mut file = options.open(&to)?;
-            std::io::copy(&mut File::open(&from)?, &mut file)?;
+            std::io::copy(&mut fs::open_regular(&from)?, &mut file)?;
             apply_metadata(&file, &source, preserve)?;
         }
     }

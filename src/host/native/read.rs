@@ -78,7 +78,7 @@ fn read_regular_file(
         Ok(metadata) if metadata.is_file() => metadata.len(),
         _ => return FactReading::Absent,
     };
-    let result = File::open(path).and_then(|file| read(file, length));
+    let result = fs::open_regular(Path::new(path)).and_then(|file| read(file, length));
     result.unwrap_or_else(|error| {
         FactReading::Failed(read_failure_message(path, &fs::os_message(&error)))
     })

@@ -12,7 +12,7 @@ use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
 use crate::host::{DEFAULT_PORT, pattern};
-use crate::system::clock;
+use crate::system::{clock, fs};
 use crate::text::{Glob, base64};
 
 /// The maximum size of a known hosts file in bytes.
@@ -89,7 +89,7 @@ impl KnownHostEntries {
     pub(super) fn read(files: &[PathBuf], name: &KnownHostName) -> Self {
         let mut known = Self::default();
         for file in files {
-            let text = File::open(file).and_then(|open| read_text(&open));
+            let text = fs::open_regular(file).and_then(|open| read_text(&open));
             if let Ok(text) = text {
                 known.add(file, &text, name);
             }
@@ -183,7 +183,12 @@ pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std
     }
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(0o600);
+    // Opening a named pipe must not block.
+    options.custom_flags(nix::libc::O_NONBLOCK);
     let mut open = options.open(file)?;
+    if !open.metadata()?.is_file() {
+        return Err(std::io::Error::other("the path is not a regular file"));
+    }
     open.lock()?;
     let text = read_text(&open)?;
     let mut known = KnownHostEntries::default();

@@ -4,6 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::regular::NotRegular;
 use super::resolve::RefusedLink;
 
 /// The kind of a failed file operation, for its message.
@@ -75,6 +76,12 @@ impl Error {
         self.source.get_ref()?.downcast_ref()
     }
 
+    /// Whether the path is a pipe, a device or a socket instead of a regular file.
+    pub fn is_not_regular(&self) -> bool {
+        let source = self.source.get_ref();
+        source.is_some_and(|source| source.is::<NotRegular>())
+    }
+
     /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         use io::ErrorKind;
@@ -83,6 +90,11 @@ impl Error {
             return Some(format!(
                 "remove the link `{}`; to keep the files elsewhere, move the whole folder that holds it",
                 refused.link.display()
+            ));
+        }
+        if self.is_not_regular() {
+            return Some(format!(
+                "write the content to a file and name it instead of `{path}`"
             ));
         }
         Some(match self.source.kind() {

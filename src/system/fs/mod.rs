@@ -18,11 +18,11 @@ pub use error::{Error, FileAction, os_message};
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use modes::{FILE_MODE, FOLDER_MODE, SECRET_MODE};
 pub use reading::{
-    absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program, is_symlink,
-    is_within, mode_of, modified_time, normalize, read, read_link, read_start, read_to_string,
-    read_within,
+    MAX_READ_BYTES, absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program,
+    is_symlink, is_within, mode_of, modified_time, normalize, read, read_link, read_start,
+    read_to_string, read_within,
 };
-pub use regular::NotRegular;
+pub use regular::{NotRegular, open_regular};
 pub use resolve::RefusedLink;
 pub(super) use writing::temporary_name;
 pub use writing::{

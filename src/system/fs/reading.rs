@@ -9,35 +9,31 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::error_context;
+use super::regular::{open_regular, read_regular};
 use super::{Error, FileAction};
 
+/// The largest file that [`read`] and [`read_to_string`] accept.
+pub const MAX_READ_BYTES: u64 = 1 << 30;
+
+/// Reads a whole regular file, up to [`MAX_READ_BYTES`].
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    std::fs::read(path).map_err(error_context(FileAction::Read, path))
+    read_within(path, MAX_READ_BYTES)
 }
 
-/// Reads a whole file, up to `max_bytes`. Also protects against devices that never end.
+/// Reads a whole regular file, up to `max_bytes`. Never waits, for example for a writer of a named pipe.
 ///
 /// # Errors
 ///
-/// The file is larger or cannot be read.
+/// The file is larger, cannot be read, or is a pipe, device, socket or folder.
 pub fn read_within(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
-    let file = std::fs::File::open(path).map_err(error_context(FileAction::Read, path))?;
-    let mut bytes = Vec::new();
-    let mut limited = file.take(max_bytes.saturating_add(1));
-    limited
-        .read_to_end(&mut bytes)
-        .map_err(error_context(FileAction::Read, path))?;
-    if bytes.len() as u64 > max_bytes {
-        let message = format!("the file is larger than {} MiB", max_bytes >> 20);
-        let source = std::io::Error::new(std::io::ErrorKind::FileTooLarge, message);
-        return Err(error_context(FileAction::Read, path)(source));
-    }
-    Ok(bytes)
+    open_regular(path)
+        .and_then(|file| read_regular(&file, max_bytes))
+        .map_err(error_context(FileAction::Read, path))
 }
 
-/// Reads at most the first `max_bytes` of a file.
+/// Reads at most the first `max_bytes` of a regular file.
 pub fn read_start(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
-    let file = std::fs::File::open(path).map_err(error_context(FileAction::Read, path))?;
+    let file = open_regular(path).map_err(error_context(FileAction::Read, path))?;
     let mut bytes = Vec::new();
     let mut limited = file.take(max_bytes);
     limited
@@ -46,9 +42,13 @@ pub fn read_start(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Reads a whole file as UTF-8 text.
+/// Reads a whole regular file as UTF-8 text, up to [`MAX_READ_BYTES`].
 pub fn read_to_string(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(error_context(FileAction::Read, path))
+    String::from_utf8(read(path)?).map_err(|_| {
+        let message = "stream did not contain valid UTF-8";
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidData, message);
+        Error::new(FileAction::Read, path, source)
+    })
 }
 
 /// Whether the path exists; symbolic links are followed.
@@ -157,17 +157,65 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_end_is_refused() {
-        let error = read_within(Path::new("/dev/zero"), 1 << 20).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "could not read `/dev/zero`: the file is larger than 1 MiB"
+    fn only_regular_files_are_read_and_never_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let cases: [(&Path, &str); 5] = [
+            (&pipe, "the path is a named pipe, not a regular file"),
+            (&socket, "the path is a socket, not a regular file"),
+            (
+                Path::new("/dev/zero"),
+                "the path is a device, not a regular file",
+            ),
+            (
+                Path::new("/dev/urandom"),
+                "the path is a device, not a regular file",
+            ),
+            (folder.path(), "is a directory"),
+        ];
+        for (path, reason) in cases {
+            let expected = format!("could not read `{}`: {reason}", path.display());
+            let errors = [
+                read(path).unwrap_err(),
+                read_within(path, 9).unwrap_err(),
+                read_start(path, 9).unwrap_err(),
+                read_to_string(path).unwrap_err(),
+            ];
+            for error in errors {
+                assert_eq!(error.to_string(), expected);
+            }
+        }
+        let error = read(&pipe).unwrap_err();
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .contains("write the content to a file")
         );
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_a_limit_also_if_it_has_no_length() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "abc").unwrap();
         assert_eq!(read_within(&path, 3).unwrap(), b"abc");
         assert!(read_within(&path, 2).is_err());
+        std::fs::File::create(&path)
+            .unwrap()
+            .set_len(1 << 40)
+            .unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(
+            error.ends_with("the file is larger than 1024 MiB"),
+            "{error}"
+        );
+        let status = Path::new("/proc/self/status");
+        assert!(read(status).unwrap().starts_with(b"Name:"));
+        assert!(read_within(status, 5).is_err());
     }
 
     #[test]

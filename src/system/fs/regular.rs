@@ -1,8 +1,14 @@
-//! Makes sure that an open file is a regular one, and reads it within a limit.
+//! Opens regular files only, without ever waiting, and reads them within a limit.
 
-use std::fs::{File, FileType};
+use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+
+/// The flags of an open call that neither waits for the other end of a named pipe nor takes a terminal.
+const WITHOUT_WAITING: OFlag = OFlag::O_NONBLOCK.union(OFlag::O_NOCTTY);
 
 /// A file that is no regular one, such as a named pipe. Reading it could wait for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,11 +34,43 @@ impl NotRegular {
 
 impl From<NotRegular> for io::Error {
     fn from(error: NotRegular) -> Self {
-        let kind = match error.kind {
-            "folder" => ErrorKind::IsADirectory,
-            _ => ErrorKind::InvalidInput,
-        };
-        Self::new(kind, error)
+        match error.kind {
+            "folder" => Self::from_raw_os_error(nix::libc::EISDIR),
+            _ => Self::new(ErrorKind::InvalidInput, error),
+        }
+    }
+}
+
+/// Opens a regular file for reading. Named pipes, devices, sockets and folders are refused, and the call never
+/// waits.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // Opening some devices has effects, so the path is checked first; the open file counts.
+    if let Some(error) = NotRegular::of(std::fs::metadata(path)?.file_type()) {
+        return Err(error.into());
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(WITHOUT_WAITING.bits());
+    let file = options.open(path)?;
+    check_regular(&file)?;
+    Ok(file)
+}
+
+/// Opens an existing or new file for writing, without waiting for a reader of a named pipe. Named pipes, sockets
+/// and folders are refused; a terminal and `/dev/null` are not.
+pub(super) fn open_output(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    if let Ok(metadata) = std::fs::metadata(path)
+        && !metadata.file_type().is_char_device()
+    {
+        if let Some(error) = NotRegular::of(metadata.file_type()) {
+            return Err(error.into());
+        }
+        options.custom_flags(WITHOUT_WAITING.bits());
+    }
+    let file = options.open(path)?;
+    let kind = file.metadata()?.file_type();
+    match NotRegular::of(kind).filter(|_| !kind.is_char_device()) {
+        Some(error) => Err(error.into()),
+        None => Ok(file),
     }
 }
 

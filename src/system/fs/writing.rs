@@ -4,13 +4,15 @@
     reason = "only this module may call these methods"
 )]
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::error_context;
 use super::listing::{EntryKind, WalkLimits, walk};
+use super::modes::{FILE_MODE, FOLDER_MODE};
+use super::regular::open_output;
 use super::{Error, FileAction};
 use crate::system::fault::{self, SystemCall};
 
@@ -43,9 +45,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), 
 fn write_and_sync(path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    if let Some(mode) = mode {
-        options.mode(mode);
-    }
+    options.mode(mode.unwrap_or(FILE_MODE));
     let file = fault::call(SystemCall::Open(path), || options.open(path))?;
     if let Some(mode) = mode {
         // The umask must not remove bits that the old file had.
@@ -93,10 +93,9 @@ pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), E
     let failed = || error_context(FileAction::Write, path);
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    if let Some(mode) = mode {
-        options.mode(mode);
-    }
-    let file = fault::call(SystemCall::Open(path), || options.open(path)).map_err(failed())?;
+    options.mode(mode.unwrap_or(FILE_MODE));
+    let file =
+        fault::call(SystemCall::Open(path), || open_output(&mut options, path)).map_err(failed())?;
     if let Some(mode) = mode {
         file.set_permissions(Permissions::from_mode(mode))
             .map_err(failed())?;
@@ -136,10 +135,9 @@ impl Appender {
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true);
-        if let Some(mode) = mode {
-            options.mode(mode);
-        }
-        let file = fault::call(SystemCall::Open(path), || options.open(path)).map_err(failed())?;
+        options.mode(mode.unwrap_or(FILE_MODE));
+        let file = fault::call(SystemCall::Open(path), || open_output(&mut options, path))
+            .map_err(failed())?;
         let length = file.metadata().map_err(failed())?.len();
         let mut unsynced = Vec::new();
         for folder in folders {
@@ -211,7 +209,7 @@ fn create_folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let parent = parent_of(folder);
     let mut changed = create_folders(parent)?;
     match fault::call(SystemCall::MakeFolder(folder), || {
-        std::fs::create_dir(folder)
+        DirBuilder::new().mode(FOLDER_MODE).create(folder)
     }) {
         Ok(()) => changed.push(parent.to_owned()),
         // Another process may create the folder at the same time.
@@ -352,10 +350,9 @@ pub struct TemporaryDir(PathBuf);
 impl TemporaryDir {
     /// Creates a folder in `parent` that only this user can access.
     pub fn create_in(parent: &Path, prefix: &str) -> Result<Self, Error> {
-        use std::os::unix::fs::DirBuilderExt as _;
         let path = parent.join(format!("{prefix}{}", ulid::Ulid::generate()));
         create_dir_all(parent)?;
-        let create = || std::fs::DirBuilder::new().mode(0o700).create(&path);
+        let create = || DirBuilder::new().mode(0o700).create(&path);
         fault::call(SystemCall::MakeFolder(&path), create)
             .map_err(error_context(FileAction::CreateFolder, &path))?;
         Ok(Self(path))
