@@ -11,7 +11,7 @@ use super::jobs_tsv::{job_line, task_line};
 use super::record_file::id_of;
 use super::record_store::RecordStore;
 use crate::name::ChangeId;
-use crate::system::fs;
+use crate::system::fs::{self, Beneath};
 use crate::value::{Map, Value};
 
 /// The folders with record files: `jobs` has all tasks of a job, `changes` has the committed ones.
@@ -84,16 +84,16 @@ impl JobLog {
     /// the last job; `jobs.tsv` is not read then.
     pub fn read(base: &Path, inline: Option<(&Value, &Value)>) -> Self {
         let mut problems = Vec::new();
-        let path = base.join("jobs.tsv");
+        let path = Path::new("jobs.tsv");
         let mut store = RecordStore::new(base);
         let text = match inline {
             Some((records, last_job)) => {
                 store.set_inline(records);
                 lines_of(records, last_job)
             }
-            None if !fs::exists(&path) => String::new(),
-            None => match fs::read(&path) {
+            None => match Beneath::open(base).and_then(|it| it.read(path, fs::MAX_READ_BYTES)) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+                Err(error) if error.is_not_found() => String::new(),
                 Err(error) => {
                     problems.push(error.to_string());
                     String::new()
@@ -156,12 +156,10 @@ impl JobLog {
     /// Adds the jobs whose record files exist. The file names contain the id and the start time.
     fn add_files(&mut self, base: &Path) {
         for folder in FOLDERS {
-            let path = base.join(folder);
-            if !fs::is_dir(&path) {
-                continue;
-            }
-            let entries = match fs::list(&path) {
+            let listed = Beneath::open(base).and_then(|base| base.list(Path::new(folder)));
+            let entries = match listed {
                 Ok(entries) => entries,
+                Err(error) if error.is_not_found() => continue,
                 Err(error) => {
                     self.problems.push(error.to_string());
                     continue;

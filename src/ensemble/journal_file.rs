@@ -9,13 +9,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use crate::system::fs;
+use super::own_files::open_folder;
+use crate::system::fs::{self, Beneath, EntryKind};
 
 /// The buffer size, in bytes, at which entries are written to the file without waiting for `sync`.
 const BUFFER_BYTES: usize = 64 << 10;
 /// The usual manifest name. The journals of other manifests carry the manifest's name, because several may
 /// share a folder.
 const DEFAULT_MANIFEST: &str = "ensemble.yaml";
+/// The folder of journals, beside the manifest.
+const FOLDER: &str = "jobs";
 /// The file name extension of journals.
 const EXTENSION: &str = "journal";
 /// The number of hexadecimal digits of a line's checksum.
@@ -44,6 +47,7 @@ impl JournalFileError {
 /// A journal that is open for appending, with a buffer for small entries.
 #[derive(Debug)]
 pub struct JournalFile {
+    folder: Beneath,
     file: fs::Appender,
     buffer: Vec<u8>,
     synced: bool,
@@ -54,8 +58,11 @@ impl JournalFile {
     /// created if needed.
     pub fn create(manifest: &Path) -> Result<Self, JournalFileError> {
         let name = format!("{}{}", ulid::Ulid::generate(), name_suffix(manifest));
+        let folder = open_folder(manifest)?;
+        let path = Path::new(FOLDER).join(name);
         Ok(Self {
-            file: fs::Appender::open_with(&folder_of(manifest).join(name), Some(0o600))?,
+            file: folder.appender(&path, Some(fs::SECRET_MODE))?,
+            folder,
             buffer: Vec::new(),
             synced: true,
         })
@@ -101,23 +108,35 @@ impl JournalFile {
 
     /// Removes the file, once its data is in the saved record.
     pub fn remove(self) -> Result<(), JournalFileError> {
-        Ok(fs::remove_file(self.path())?)
+        Ok(self.folder.remove_file(self.path())?)
+    }
+
+    /// Removes a journal of a crashed job.
+    pub fn remove_of(manifest: &Path, journal: &Path) -> Result<(), fs::Error> {
+        open_folder(manifest)?.remove_file(journal)
+    }
+
+    /// Renames a journal of a crashed job.
+    pub fn rename_of(manifest: &Path, journal: &Path, to: &Path) -> Result<(), fs::Error> {
+        open_folder(manifest)?.rename(journal, to)
     }
 
     /// Lists the journals of crashed jobs of a manifest's ensemble, oldest first. Journals of other ensembles
     /// in the same folder are not listed.
     pub fn list_for(manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
-        let folder = folder_of(manifest);
-        if !fs::is_dir(&folder) {
-            return Ok(Vec::new());
-        }
+        let listed = open_folder(manifest).and_then(|folder| folder.list(Path::new(FOLDER)));
+        let entries = match listed {
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            entries => entries?,
+        };
         let ending = name_suffix(manifest);
         let is_ours = |name: &str| {
             let id = name.strip_suffix(&ending);
             id.is_some_and(|id| id.len() == ulid::ULID_LEN)
         };
-        let entries = fs::list(&folder)?.into_iter();
-        let ours = entries.filter(|entry| is_ours(&entry.name));
+        let is_file = |entry: &fs::DirEntry| entry.kind == EntryKind::File;
+        let entries = entries.into_iter();
+        let ours = entries.filter(|entry| is_file(entry) && is_ours(&entry.name));
         Ok(ours.map(|entry| entry.path).collect())
     }
 
@@ -139,10 +158,6 @@ impl JournalFile {
         }
         Ok(recovered)
     }
-}
-
-fn folder_of(manifest: &Path) -> PathBuf {
-    manifest.with_file_name("jobs")
 }
 
 /// Returns the end of the names of an ensemble's journals. The manifest's name is part of it unless it is the

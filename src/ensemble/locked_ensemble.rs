@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::job_journal::JobJournal;
 use super::journal_file::{JournalFile, JournalFileError};
 use super::manifest::Manifest;
+use super::own_files::open_folder;
 use super::publish::PublishError;
 use super::record::Record;
 use crate::job::JobEvent;
@@ -113,14 +114,16 @@ const STALE_FILE_AGE: Duration = Duration::from_hours(1);
 /// Several ensembles can share the folder. A temporary file of a shared file is removed only if a crash is
 /// known or the file is old enough.
 pub(super) fn remove_stale_files(manifest: &Path) {
-    let Some(base) = manifest.parent() else {
+    let Ok(base) = open_folder(manifest) else {
         return;
     };
-    let jobs = base.join("jobs");
     let crashed = JournalFile::list_for(manifest).is_ok_and(|left| !left.is_empty());
     let name = manifest.file_name().unwrap_or_default().to_string_lossy();
-    for folder in [base, &jobs, &base.join("changes"), &base.join("local")] {
-        for entry in fs::list(folder).unwrap_or_default() {
+    for folder in ["", "jobs", "changes", "local"] {
+        let Ok(folder) = base.open_dir(Path::new(folder)) else {
+            continue;
+        };
+        for entry in folder.list(Path::new("")).unwrap_or_default() {
             let is_file = entry.kind == fs::EntryKind::File;
             let Some((of, id)) = entry.name.rsplit_once(".tmp.").filter(|_| is_file) else {
                 continue;
@@ -133,7 +136,7 @@ pub(super) fn remove_stale_files(manifest: &Path) {
             let is_own = of == name || of.strip_suffix(".owner.lock") == Some(&*name);
             if is_own || (crashed && !is_lock) || age(id) > STALE_FILE_AGE {
                 // A temporary file that cannot be removed does no harm.
-                fs::remove_file_if_exists(&entry.path).ok();
+                folder.remove_file_if_exists(Path::new(&entry.name)).ok();
             }
         }
     }

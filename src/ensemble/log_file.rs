@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Sources};
 use crate::job::{JobEvent, TargetState, TaskRecord};
 use crate::name::{NodeState, Status};
-use crate::system::{clock, env, fs};
+use crate::system::fs::{self, Beneath};
+use crate::system::{clock, env};
 
 /// Writes a job's log to a temporary file and moves it to its final path when the job ends.
 #[derive(Debug)]
@@ -105,20 +106,20 @@ impl LogFile {
         self.line("ERROR", &format!("{}{place}", problem.message));
     }
 
-    /// Moves a temporary log to `<folder>/<name>.log`.
-    pub(crate) fn move_to(mut self, folder: &Path, name: &str) {
+    /// Moves a temporary log to `<base>/<folder>/<name>.log`. `base` is the ensemble's folder.
+    pub(crate) fn move_to(mut self, base: &Path, folder: &str, name: &str) {
         if let Some(file) = &mut self.file {
             file.sync().ok();
         }
         if self.is_permanent || self.file.is_none() {
             return;
         }
-        let target = folder.join(format!("{name}.log"));
-        let moved = fs::read(&self.path).is_ok_and(|bytes| {
-            fs::create_dir_all(folder).is_ok() && fs::write_plain(&target, &bytes, None).is_ok()
+        let target = Path::new(folder).join(format!("{name}.log"));
+        let moved = fs::read(&self.path).and_then(|bytes| {
+            Beneath::open(base)?.write_plain(&target, &bytes, Some(fs::SECRET_MODE))
         });
         // If the log cannot be moved, the temporary file is kept.
-        self.is_permanent = !moved;
+        self.is_permanent = moved.is_err();
     }
 }
 

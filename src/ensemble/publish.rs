@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::manifest::Manifest;
+use super::own_files::open_folder;
 use super::record::Record;
 use crate::name::ChangeId;
-use crate::system::fs;
+use crate::system::fs::{self, Beneath};
 use crate::value::Value;
 use crate::yaml;
 
@@ -35,25 +36,30 @@ impl Record {
     /// Saves the record. Saving again after a crash in the middle replaces the first attempt, so that no line
     /// is duplicated.
     pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), PublishError> {
-        let base = manifest.base_dir();
+        let folder = open_folder(manifest.path())?;
         for (path, text) in &self.files {
-            let path = base.join(path);
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            fs::write_atomic(&path, text.as_bytes(), None)?;
+            write_file(&folder, Path::new(path), text)?;
         }
         if !self.lines.is_empty() {
-            add_lines(&base.join("jobs.tsv"), &self.lines, self.job)?;
+            add_lines(&folder, &self.lines, self.job)?;
         }
-        save(manifest, &self.sections, self.copy.as_deref())
+        save(manifest, &folder, &self.sections, self.copy.as_deref())
     }
+}
+
+/// Replaces a file in the ensemble's folder atomically. Its own folder is created if needed.
+fn write_file(folder: &Beneath, path: &Path, text: &str) -> Result<(), fs::Error> {
+    if let Some(parent) = path.parent() {
+        folder.create_dir_all(parent)?;
+    }
+    folder.write_atomic(path, text.as_bytes(), None)
 }
 
 /// Adds a job's lines to `jobs.tsv`. Completes a last line that a crash left without a line end, and replaces
 /// lines of the same job, which an interrupted attempt wrote.
-fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError> {
-    let old = match fs::read(path) {
+fn add_lines(folder: &Beneath, lines: &str, job: ChangeId) -> Result<(), PublishError> {
+    let path = Path::new("jobs.tsv");
+    let old = match folder.read(path, fs::MAX_READ_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error.into()),
@@ -75,12 +81,12 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
         let mut text: Vec<u8> = kept.filter(|line| !ours(line)).flatten().copied().collect();
         end_last_line(&mut text);
         text.extend_from_slice(lines.as_bytes());
-        fs::write_atomic(path, &text, None)?;
+        folder.write_atomic(path, &text, None)?;
         return Ok(());
     }
     let unfinished = old.last().is_some_and(|byte| *byte != b'\n');
     let lead = if unfinished { "\n" } else { "" };
-    fs::append_durable(path, format!("{lead}{lines}").as_bytes())?;
+    folder.append_durable(path, format!("{lead}{lines}").as_bytes())?;
     Ok(())
 }
 
@@ -103,10 +109,12 @@ fn end_last_line(text: &mut Vec<u8>) {
 /// Writes new section values into the manifest; all other bytes stay unchanged.
 fn save(
     manifest: &Manifest,
+    folder: &Beneath,
     sections: &[(String, Value)],
     copy: Option<&str>,
 ) -> Result<(), PublishError> {
     let path = manifest.path();
+    let name = Path::new(path.file_name().unwrap_or_default());
     let text = manifest
         .with_sections(sections)
         .map_err(|source| PublishError::Patch {
@@ -114,12 +122,7 @@ fn save(
             source,
         })?;
     if let Some(copy) = copy {
-        let copy = manifest.base_dir().join(copy);
-        if let Some(folder) = copy.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        fs::write_atomic(&copy, text.as_bytes(), None)?;
-        return Ok(());
+        return Ok(write_file(folder, Path::new(copy), &text)?);
     }
     if text == manifest.text() {
         return Ok(());
@@ -128,18 +131,16 @@ fn save(
     if now != manifest.text() {
         // The user edited the manifest while the job ran: insert the record into the edited text.
         if let Some(text) = manifest.with_sections_in(&now, sections) {
-            fs::write_atomic(path, text.as_bytes(), None)?;
-            return Ok(());
+            return Ok(write_file(folder, name, &text)?);
         }
         let kept = path.with_extension("yaml.rescued");
-        fs::write_atomic(&kept, text.as_bytes(), None)?;
+        write_file(folder, kept.file_name().unwrap_or_default().as_ref(), &text)?;
         return Err(PublishError::Changed {
             path: path.to_path_buf(),
             kept,
         });
     }
-    fs::write_atomic(path, text.as_bytes(), None)?;
-    Ok(())
+    Ok(write_file(folder, name, &text)?)
 }
 
 #[cfg(test)]
@@ -154,7 +155,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.tsv");
         fs::write_plain(&path, old.as_bytes(), None).unwrap();
-        add_lines(&path, JOB, ChangeId::parse("A6BL7ntS0000").unwrap()).unwrap();
+        let folder = Beneath::open(folder.path()).unwrap();
+        add_lines(&folder, JOB, ChangeId::parse("A6BL7ntS0000").unwrap()).unwrap();
         fs::read_to_string(&path).unwrap()
     }
 

@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::{Arc, OnceLock};
 
 use crate::job::RecordedReads;
 use crate::name::ChangeId;
-use crate::system::fs;
+use crate::system::fs::{self, Beneath};
 use crate::value::{Map, Value};
 use crate::yaml::{Limits, Schema, parse_text};
 
@@ -80,7 +80,7 @@ impl RecordFile {
     /// Reads a file. Its path is relative to the ensemble's folder and must stay inside it.
     pub fn read(base: &Path, path: &str) -> Result<Self, RecordReadError> {
         let max_bytes = Limits::default().max_bytes as u64;
-        let bytes = fs::read_within(&path_in_ensemble(base, path)?, max_bytes)?;
+        let bytes = Beneath::open(base)?.read(path_in_ensemble(path)?, max_bytes)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|_| RecordReadError::NotText(path.to_owned()))?;
         Self::parse(text).map_err(|reason| RecordReadError::Malformed {
@@ -91,7 +91,7 @@ impl RecordFile {
 
     /// Reads only the job's record of a file; usually this needs only the start of the file.
     pub fn read_job(base: &Path, path: &str) -> Result<Value, RecordReadError> {
-        let start = fs::read_start(&path_in_ensemble(base, path)?, MAX_HEAD_BYTES)?;
+        let start = Beneath::open(base)?.read_start(path_in_ensemble(path)?, MAX_HEAD_BYTES)?;
         let start = String::from_utf8_lossy(&start);
         let head = start.find("\nchanges:").map(|end| &start[..=end]);
         let head = head.and_then(|head| parse(head).ok());
@@ -195,10 +195,10 @@ impl RecordFile {
 }
 
 /// Joins a path to the ensemble's folder; refuses paths that leave the folder.
-fn path_in_ensemble(base: &Path, path: &str) -> Result<PathBuf, RecordReadError> {
+fn path_in_ensemble(path: &str) -> Result<&Path, RecordReadError> {
     let mut parts = Path::new(path).components();
     if parts.all(|part| matches!(part, Component::Normal(_))) {
-        Ok(base.join(path))
+        Ok(Path::new(path))
     } else {
         Err(RecordReadError::Outside(path.to_owned()))
     }

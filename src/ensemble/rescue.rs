@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::manifest::Manifest;
 use super::record::Record;
 use crate::name::ChangeId;
-use crate::system::{env, fs};
+use crate::system::env;
+use crate::system::fs::{self, Beneath};
 use crate::value::{Value, canonical_sha256};
 use crate::yaml;
 
@@ -110,10 +111,13 @@ impl RescueFile {
             .map_err(|source| fs::Error::new(fs::FileAction::Write, &self.manifest, source))?;
         let mut first = None;
         for folder in candidate_folders(&self.manifest) {
-            let path = folder.join(self.file_name());
-            // The record contains the output of tasks, so other users must not read it.
-            match fs::write_atomic(&path, &text, Some(0o600)) {
-                Ok(()) => return Ok(path),
+            let name = self.file_name();
+            // The record contains the output of tasks, so other users must not read it. In a folder that others
+            // can write, the name may be a link that they made.
+            let written = Beneath::open(&folder)
+                .and_then(|it| it.write_atomic(Path::new(&name), &text, Some(fs::SECRET_MODE)));
+            match written {
+                Ok(()) => return Ok(folder.join(name)),
                 Err(error) => first = first.or(Some(error)),
             }
         }
@@ -216,11 +220,15 @@ impl RescueFile {
 impl Record {
     /// Whether the complete record is already saved.
     pub fn is_saved(&self, manifest: &Manifest) -> bool {
-        let base = manifest.base_dir();
-        let same = |(path, text): &(String, String)| {
-            fs::read(&base.join(path)).is_ok_and(|bytes| bytes == text.as_bytes())
+        let Ok(folder) = Beneath::open(manifest.base_dir()) else {
+            return false;
         };
-        let lines = fs::read_to_string(&base.join("jobs.tsv")).unwrap_or_default();
+        let same = |(path, text): &(String, String)| {
+            let read = folder.read(Path::new(path), fs::MAX_READ_BYTES);
+            read.is_ok_and(|bytes| bytes == text.as_bytes())
+        };
+        let lines = folder.read(Path::new("jobs.tsv"), fs::MAX_READ_BYTES);
+        let lines = String::from_utf8(lines.unwrap_or_default()).unwrap_or_default();
         let there: std::collections::HashSet<&str> = lines.lines().collect();
         self.files.iter().all(same)
             && self.lines.lines().all(|line| there.contains(line))

@@ -3,12 +3,19 @@
 //! Planning renders files to `planned/`. If the task succeeds, they move to `active/`; if it fails, to
 //! `failed/<task id>/`. [`WorkingFolders`] is the entry type.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::name::{ChangeId, InstanceName};
-use crate::system::{env, fs};
+use crate::system::env;
+use crate::system::fs::{self, Beneath};
+
+const PLANNED: &str = "planned";
+const ACTIVE: &str = "active";
+const FAILED: &str = "failed";
+/// The folder in `planned` with the folders of the plan before.
+const PREVIOUS: &str = "previous";
 
 /// The kinds of working folders of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,12 +118,16 @@ impl FolderError {
 }
 
 /// The working folders of an ensemble.
+///
+/// All changes go through the opened folder of the ensemble, in which no symbolic link is followed.
 #[derive(Debug)]
 pub struct WorkingFolders {
     base: PathBuf,
     planned: PathBuf,
-    /// Deletes the temporary folder when dropped.
-    _temporary: Option<fs::TemporaryDir>,
+    /// The folder of the ensemble, opened at the first use.
+    folder: OnceCell<Beneath>,
+    /// The temporary folder of a plan that must leave no files. Deleted when dropped.
+    temporary: Option<(Beneath, fs::TemporaryDir)>,
     /// Folders whose directory entries have changed and are not durable yet. Only persistent kinds are
     /// listed.
     unsynced: RefCell<BTreeSet<PathBuf>>,
@@ -127,9 +138,10 @@ impl WorkingFolders {
     pub fn new(base: impl Into<PathBuf>) -> Self {
         let base = base.into();
         Self {
-            planned: base.join("planned"),
+            planned: base.join(PLANNED),
             base,
-            _temporary: None,
+            folder: OnceCell::new(),
+            temporary: None,
             unsynced: RefCell::default(),
         }
     }
@@ -141,21 +153,41 @@ impl WorkingFolders {
         Ok(Self {
             base: base.into(),
             planned: temporary.path().to_owned(),
-            _temporary: Some(temporary),
+            folder: OnceCell::new(),
+            temporary: Some((Beneath::open(temporary.path())?, temporary)),
             unsynced: RefCell::default(),
         })
     }
 
+    /// Returns the opened folder of the ensemble.
+    fn folder(&self) -> Result<&Beneath, fs::Error> {
+        if let Some(folder) = self.folder.get() {
+            return Ok(folder);
+        }
+        let opened = Beneath::open(&self.base)?;
+        Ok(self.folder.get_or_init(|| opened))
+    }
+
+    /// Returns an opened folder, and the path of the folder of all planned folders in it.
+    fn planned_folder(&self) -> Result<(&Beneath, &Path), fs::Error> {
+        match &self.temporary {
+            Some((folder, _)) => Ok((folder, Path::new(""))),
+            None => Ok((self.folder()?, Path::new(PLANNED))),
+        }
+    }
+
     /// Moves the folders of the last plan to `planned/previous`, replacing its content.
     pub fn archive_previous(&self) -> Result<(), FolderError> {
-        if !fs::is_dir(&self.planned) {
-            return Ok(());
-        }
-        let previous = self.planned.join("previous");
-        fs::remove_dir_if_exists(&previous)?;
-        for entry in fs::list(&self.planned)? {
-            if entry.kind == fs::EntryKind::Folder {
-                fs::move_dir(&entry.path, &previous.join(&entry.name))?;
+        let (folder, planned) = self.planned_folder()?;
+        let entries = match folder.list(planned) {
+            Err(error) if error.is_not_found() => return Ok(()),
+            entries => entries?,
+        };
+        let previous = planned.join(PREVIOUS);
+        folder.remove_dir_if_exists(&previous)?;
+        for entry in entries {
+            if entry.kind == fs::EntryKind::Folder && entry.name != PREVIOUS {
+                folder.move_dir(&planned.join(&entry.name), &previous.join(&entry.name))?;
             }
         }
         Ok(())
@@ -168,21 +200,24 @@ impl WorkingFolders {
 
     /// Returns the path of a folder after its task has succeeded.
     pub fn active(&self, folder: &FolderPath) -> PathBuf {
-        self.base.join("active").join(&folder.relative)
+        self.base.join(ACTIVE).join(&folder.relative)
     }
 
     /// Returns the path of a folder after its task has failed.
     pub fn failed(&self, folder: &FolderPath, task: ChangeId) -> PathBuf {
-        let failed = self.base.join("failed").join(task.to_string());
+        let failed = self.base.join(FAILED).join(task.to_string());
         failed.join(&folder.relative)
     }
 
     /// Whether the current plan has any folder, not counting `previous`.
     pub fn has_any(&self) -> bool {
-        let entries = fs::list(&self.planned).unwrap_or_default();
-        entries
+        let listed = self
+            .planned_folder()
+            .and_then(|(folder, planned)| folder.list(planned));
+        listed
+            .unwrap_or_default()
             .iter()
-            .any(|entry| entry.kind == fs::EntryKind::Folder && entry.name != *"previous")
+            .any(|entry| entry.kind == fs::EntryKind::Folder && entry.name != PREVIOUS)
     }
 
     /// Returns the folder that contains all planned folders.
@@ -192,14 +227,18 @@ impl WorkingFolders {
 
     /// Creates a planned folder. A persistent one starts as a copy of the active one.
     pub fn prepare(&self, folder: &FolderPath) -> Result<PathBuf, FolderError> {
-        let planned = self.planned(folder);
-        let active = self.active(folder);
-        if folder.kind.is_persistent() && !fs::is_dir(&planned) && fs::is_dir(&active) {
-            fs::copy_dir(&active, &planned)?;
+        let (root, planned) = self.planned_folder()?;
+        let planned = planned.join(&folder.relative);
+        let active = Path::new(ACTIVE).join(&folder.relative);
+        if folder.kind.is_persistent()
+            && root.info(&planned)?.is_none()
+            && self.folder()?.info(&active)?.is_some()
+        {
+            self.folder()?.copy_dir(&active, root, &planned)?;
         } else {
-            fs::create_dir_all(&planned)?;
+            root.create_dir_all(&planned)?;
         }
-        Ok(planned)
+        Ok(self.planned(folder))
     }
 
     /// Writes a rendered file to its planned folder and returns its path.
@@ -213,13 +252,15 @@ impl WorkingFolders {
             });
         }
         let path = self.prepare(&file.folder)?.join(&file.path);
+        let (root, planned) = self.planned_folder()?;
+        let planned = planned.join(&file.folder.relative).join(&file.path);
         let private = file.sensitive || file.folder.kind == FolderKind::Secrets;
         let mode = match (file.mode, private) {
             (Some(mode), true) => Some(mode & 0o700),
             (None, true) => Some(0o600),
             (mode, false) => mode,
         };
-        fs::write_plain(&path, &file.bytes, mode)?;
+        root.write_plain(&planned, &file.bytes, mode)?;
         Ok(path)
     }
 
@@ -239,16 +280,20 @@ impl WorkingFolders {
         self.move_planned(folder, self.failed(folder, task))
     }
 
-    fn move_planned(
-        &self,
-        folder: &FolderPath,
-        to: PathBuf,
-    ) -> Result<Option<PathBuf>, FolderError> {
-        let planned = self.planned(folder);
-        if !fs::is_dir(&planned) {
+    fn move_planned(&self, folder: &FolderPath, to: PathBuf) -> Result<Option<PathBuf>, FolderError> {
+        let (root, planned) = self.planned_folder()?;
+        let planned = planned.join(&folder.relative);
+        if root.info(&planned)?.is_none() {
             return Ok(None);
         }
-        fs::move_dir(&planned, &to)?;
+        let relative = to.strip_prefix(&self.base).unwrap_or(&to);
+        if self.temporary.is_none() {
+            root.move_dir(&planned, relative)?;
+        } else {
+            root.copy_dir(&planned, self.folder()?, relative)?;
+            root.remove_dir_all(&planned)?;
+        }
+        let planned = self.planned(folder);
         if folder.kind.is_persistent() {
             let parents = [&planned, &to].map(|path| path.parent().map(Path::to_path_buf));
             self.unsynced

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, StatusOptions};
 
 use super::Error;
-use crate::system::fs;
+use crate::system::fs::{self, Beneath};
 
 /// The maximum size of a committed file that is read.
 const MAX_FILE_BYTES: usize = 256 << 20;
+
+/// The maximum size of a file in git's `info` folder.
+const MAX_INFO_BYTES: u64 = 16 << 20;
 
 /// A git repository that has a working tree.
 pub struct Repository {
@@ -266,10 +269,11 @@ impl Repository {
 
     /// Appends missing lines to a file in git's `info` folder. Returns whether the file was changed.
     pub(super) fn append_to_info_file(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
-        let folder = self.inner.commondir().join("info");
-        let file = folder.join(name);
-        let mut text = match fs::read_to_string(&file) {
-            Ok(text) => text,
+        // The folder may come from an archive of somebody else, so links in it are not followed.
+        let folder = Beneath::open(self.inner.commondir())?;
+        let file = Path::new("info").join(name);
+        let mut text = match folder.read(&file, MAX_INFO_BYTES) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.is_not_found() => String::new(),
             Err(error) => return Err(error.into()),
         };
@@ -288,8 +292,8 @@ impl Repository {
         if text.len() == before {
             return Ok(false);
         }
-        fs::create_dir_all(&folder)?;
-        fs::write_atomic(&file, text.as_bytes(), None)?;
+        folder.create_dir_all(Path::new("info"))?;
+        folder.write_atomic(&file, text.as_bytes(), None)?;
         Ok(true)
     }
 

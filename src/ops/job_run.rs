@@ -305,8 +305,8 @@ impl EndedJob<'_> {
         } else {
             "jobs"
         };
-        let folder = self.session.manifest.base_dir().join(folder);
-        self.watch.log.move_to(&folder, &name);
+        let base = self.session.manifest.base_dir();
+        self.watch.log.move_to(base, folder, &name);
         let last = self.report_context.last_recorded_job.as_deref();
         let commits = match self.commit {
             Some(commit) if self.report_context.has_run => commit.commit_job(job.head.id.as_str()),

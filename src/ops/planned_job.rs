@@ -175,7 +175,7 @@ impl PlannedJob {
     pub(super) fn move_log(&self, log: LogFile, base: &Path) {
         if let Ok(id) = self.engine.id() {
             let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
-            log.move_to(&base.join("planned"), &name);
+            log.move_to(base, "planned", &name);
         }
     }
 }

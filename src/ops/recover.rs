@@ -14,7 +14,7 @@ use crate::job::{FolderKey, TaskFolders as _};
 use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
 use crate::session::{self, EnsembleLocation};
-use crate::system::{clock, fs};
+use crate::system::clock;
 
 /// Records all crashed jobs, oldest first, and reports them. Then updates the values derived from instances.
 pub(super) fn recover(
@@ -58,11 +58,12 @@ fn recover_job(
         if !job.damaged_lines.is_empty() {
             // The user may still be able to read lines that the program cannot.
             let kept = path.with_extension("journal.damaged");
-            fs::rename(path, &kept).map_err(|error| read_failure(&error))?;
+            JournalFile::rename_of(&found.located.manifest, path, &kept)
+                .map_err(|error| read_failure(&error))?;
             return Err(damaged_failure(&kept, job.damaged_lines[0]));
         }
     }
-    fs::remove_file(path).map_err(|error| read_failure(&error))
+    JournalFile::remove_of(&found.located.manifest, path).map_err(|error| read_failure(&error))
 }
 
 /// Moves the working folders of the job's tasks to `active` or `failed`.

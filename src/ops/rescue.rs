@@ -122,7 +122,7 @@ fn drop_journal(session: &Session, job: &str) {
         let read = CrashedJob::read(&path).ok().flatten();
         if read.is_some_and(|cut_off| cut_off.id() == job) {
             // The next job recognizes a remaining journal as already recorded.
-            fs::remove_file_if_exists(&path).ok();
+            JournalFile::remove_of(session.manifest.path(), &path).ok();
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
-use crate::ensemble::RecordedHistory;
+use crate::ensemble::{self, RecordedHistory};
 use crate::job::Report;
 use crate::plan::{JobGoal, ResumedPlan};
 use crate::session::Session;
@@ -27,23 +27,30 @@ pub(super) struct InterruptedJob {
     pub(super) spec: String,
 }
 
+/// The folder of the data, beside the manifest.
+const FOLDER: &str = "jobs";
+
+/// Returns the path of the data in the folder of the manifest.
 fn path(manifest: &Path) -> PathBuf {
     let name = manifest.file_name().unwrap_or_default().to_string_lossy();
-    let jobs = manifest.with_file_name("jobs");
-    jobs.join(format!("{name}.interrupted.json"))
+    Path::new(FOLDER).join(format!("{name}.interrupted.json"))
 }
 
 /// Saves the data needed to resume a job.
 pub(super) fn save(manifest: &Path, job: &InterruptedJob) -> Result<(), fs::Error> {
     let text = serde_json::to_vec(job).unwrap_or_default();
-    fs::create_dir_all(&manifest.with_file_name("jobs"))?;
-    fs::write_atomic(&path(manifest), &text, None)
+    let folder = ensemble::open_folder(manifest)?;
+    folder.create_dir_all(Path::new(FOLDER))?;
+    folder.write_atomic(&path(manifest), &text, None)
 }
 
 /// Removes the data, because another job has run since.
 pub(super) fn remove(manifest: &Path) {
     // A file that cannot be removed is recognized as outdated by its job id.
-    fs::remove_file_if_exists(&path(manifest)).ok();
+    let folder = ensemble::open_folder(manifest);
+    folder
+        .and_then(|folder| folder.remove_file_if_exists(&path(manifest)))
+        .ok();
 }
 
 /// Saves the goal of an interrupted job, or removes the data if the job was not interrupted.
@@ -77,7 +84,10 @@ pub(super) fn resumed_goal(
     session: &Session,
     history: &RecordedHistory,
 ) -> Result<JobGoal, Failure> {
-    let bytes = fs::read(&path(session.manifest.path())).ok();
+    let manifest = session.manifest.path();
+    let bytes = ensemble::open_folder(manifest)
+        .and_then(|folder| folder.read(&path(manifest), fs::MAX_READ_BYTES))
+        .ok();
     let job = bytes.and_then(|bytes| serde_json::from_slice::<InterruptedJob>(&bytes).ok());
     let goal = job.as_ref().and_then(|job| job.goal.clone());
     let Some((job, goal)) = job.zip(goal) else {

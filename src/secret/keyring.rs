@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::error::Error;
 use super::key::{DigestKey, KEY_LENGTH};
-use crate::system::{fs, random};
+use crate::system::fs::{self, Beneath, EntryKind};
+use crate::system::random;
 use crate::value::hex;
 
 /// The environment variable whose password takes precedence over the others.
@@ -22,7 +23,8 @@ const MAX_KEY_FILE_BYTES: u64 = 4096;
 /// The keys of an ensemble. Each key is derived or read once, on first use.
 pub struct Keyring {
     passwords: Vec<VaultPassword>,
-    file: PathBuf,
+    /// The folder of the ensemble.
+    directory: PathBuf,
     stored: OnceLock<Result<Option<Arc<DigestKey>>, Error>>,
     created: OnceLock<Result<Arc<DigestKey>, Error>>,
 }
@@ -43,7 +45,7 @@ impl std::fmt::Debug for Keyring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Keyring")
             .field("passwords", &self.passwords.len())
-            .field("file", &self.file)
+            .field("directory", &self.directory)
             .finish_non_exhaustive()
     }
 }
@@ -68,7 +70,7 @@ impl Keyring {
         };
         Self {
             passwords: passwords.map(password).collect(),
-            file: directory.join(KEY_FILE),
+            directory: directory.to_owned(),
             stored: OnceLock::new(),
             created: OnceLock::new(),
         }
@@ -90,7 +92,9 @@ impl Keyring {
         if let Some(key) = self.current()? {
             return Ok(key);
         }
-        self.created.get_or_init(|| create_key(&self.file)).clone()
+        self.created
+            .get_or_init(|| create_key(&self.directory))
+            .clone()
     }
 
     /// Returns the key with an id. None if the keyring does not contain it.
@@ -103,7 +107,7 @@ impl Keyring {
     }
 
     fn stored(&self) -> Result<Option<Arc<DigestKey>>, Error> {
-        let read = || Ok(read_key(&self.file)?.map(Arc::new));
+        let read = || Ok(read_key(&self.directory)?.map(Arc::new));
         self.stored.get_or_init(read).clone()
     }
 }
@@ -115,17 +119,24 @@ fn file_error(path: &Path, error: &dyn std::error::Error) -> Error {
     }
 }
 
-fn read_key(path: &Path) -> Result<Option<DigestKey>, Error> {
-    if !fs::exists(path) {
+fn read_key(directory: &Path) -> Result<Option<DigestKey>, Error> {
+    let path = &directory.join(KEY_FILE);
+    let failed = |error: fs::Error| file_error(path, &error);
+    let name = Path::new(KEY_FILE);
+    let folder = match Beneath::open(directory) {
+        Err(error) if error.is_not_found() => return Ok(None),
+        opened => opened.map_err(failed)?,
+    };
+    let Some(info) = folder.info(name).map_err(failed)? else {
         return Ok(None);
+    };
+    if info.kind == EntryKind::File && info.mode & 0o077 != 0 {
+        return Err(Error::Readable {
+            path: path.clone(),
+            mode: info.mode,
+        });
     }
-    let mode = fs::mode_of(path).map_err(|error| file_error(path, &error))?;
-    if mode & 0o077 != 0 {
-        let path = path.to_owned();
-        return Err(Error::Readable { path, mode });
-    }
-    let bytes =
-        fs::read_within(path, MAX_KEY_FILE_BYTES).map_err(|error| file_error(path, &error))?;
+    let bytes = folder.read(name, MAX_KEY_FILE_BYTES).map_err(failed)?;
     let malformed = || Error::Malformed {
         path: path.to_owned(),
     };
@@ -143,15 +154,17 @@ fn parse_key(text: &[u8]) -> Option<[u8; KEY_LENGTH]> {
     is_key.then_some(key)
 }
 
-fn create_key(path: &Path) -> Result<Arc<DigestKey>, Error> {
+fn create_key(directory: &Path) -> Result<Arc<DigestKey>, Error> {
+    let path = &directory.join(KEY_FILE);
     let mut key = [0; KEY_LENGTH];
     random::fill(&mut key).map_err(|error| file_error(path, &error))?;
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| file_error(path, &error))?;
-    }
     let text = hex(&key) + "\n";
-    fs::write_atomic(path, text.as_bytes(), Some(0o600))
-        .map_err(|error| file_error(path, &error))?;
+    let written = Beneath::open(directory).and_then(|folder| {
+        let path = Path::new(KEY_FILE);
+        folder.create_dir_all(path.parent().unwrap_or(path))?;
+        folder.write_atomic(path, text.as_bytes(), Some(fs::SECRET_MODE))
+    });
+    written.map_err(|error| file_error(path, &error))?;
     Ok(Arc::new(DigestKey::of_bytes(key)))
 }
 

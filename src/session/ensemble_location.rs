@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::error::{LoadError, LoadErrorKind};
 use super::options::SessionOptions;
 use crate::diagnostic::Sources;
+use crate::ensemble;
 use crate::project::{self, FileLoader, LocatedEnsemble, Trust};
 use crate::system::env::Env;
 use crate::system::{env, fs};
@@ -41,6 +42,30 @@ fn resolve_link(mut located: LocatedEnsemble) -> LocatedEnsemble {
     located
 }
 
+/// Fails if the manifest is a symbolic link that leads out of its project. A project that somebody else wrote
+/// could make this program change any ensemble of the user.
+fn refuse_foreign_link(located: &LocatedEnsemble) -> Result<(), LoadError> {
+    let link = &located.manifest;
+    let root = located.root().unwrap_or_else(|| located.folder());
+    let (Ok(target), Ok(root)) = (fs::canonicalize(link), fs::canonicalize(root)) else {
+        return Ok(());
+    };
+    if !fs::is_symlink(link) || target.starts_with(&root) {
+        return Ok(());
+    }
+    let message = format!(
+        "`{}` is a symbolic link to `{}`, which is outside of the project `{}`",
+        link.display(),
+        target.display(),
+        root.display()
+    );
+    let hint = format!(
+        "name the ensemble itself, `{}`, or remove the link",
+        target.display()
+    );
+    Err(LoadError::new(LoadErrorKind::Refused, message, Some(hint)))
+}
+
 /// Returns the folder in which the program was started.
 pub(crate) fn current_dir() -> Result<PathBuf, LoadError> {
     env::current_dir().map_err(|error| {
@@ -71,12 +96,24 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
     let located = project::locate(&request, &mut loader);
     drop(loader);
     match located {
-        Ok(located) => Ok(EnsembleLocation {
-            link: link_of(&located.manifest),
-            located: resolve_link(located),
-            sources,
-            env,
-        }),
+        Ok(located) => {
+            refuse_foreign_link(&located)?;
+            let link = link_of(&located.manifest);
+            let located = resolve_link(located);
+            let own_files = [link.as_ref(), Some(&located.manifest)];
+            for manifest in own_files.into_iter().flatten() {
+                ensemble::refuse_links(manifest).map_err(|error| {
+                    let hint = error.hint();
+                    LoadError::new(LoadErrorKind::Refused, error, hint)
+                })?;
+            }
+            Ok(EnsembleLocation {
+                link,
+                located,
+                sources,
+                env,
+            })
+        }
         Err(error) => Err(LoadError::of_search(error, sources)),
     }
 }

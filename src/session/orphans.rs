@@ -4,6 +4,7 @@
 //! The templates come from change records, or else from the git history of the ensemble.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::error::LoadError;
@@ -12,7 +13,7 @@ use super::orphan_templates::{OrphanReasons, OrphanTemplates, TemplateEntries};
 use super::session::Session;
 use super::template_history;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{RecordedHistory, SavedTemplates};
+use crate::ensemble::{self, RecordedHistory, SavedTemplates};
 use crate::name::TemplateName;
 use crate::system::fs;
 use crate::topology::Topology;
@@ -135,8 +136,12 @@ impl SavedTemplateReader<'_> {
     }
 
     fn file(self, file: &str, sources: &mut Sources) -> Result<Option<Node>, String> {
+        let manifest = self.session.manifest.path();
         let path = self.session.manifest.base_dir().join(file);
-        let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
+        let bytes = ensemble::open_folder(manifest)
+            .and_then(|folder| folder.read(Path::new(file), fs::MAX_READ_BYTES))
+            .map_err(|error| error.to_string())?;
+        let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
         let root = parse(&path.to_string_lossy(), &text, sources)?;
         Ok(root.get("templates").cloned())
     }

@@ -1,7 +1,7 @@
 //! The session: a loaded ensemble with its service template, environment and options.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ensemble_location::EnsembleLocation;
@@ -9,7 +9,7 @@ use super::error::{LoadError, LoadErrorKind};
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::ensemble::{Manifest, RecordedHistory};
+use crate::ensemble::{self, Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo, Scope};
 use crate::git::Repository;
 use crate::name::ChangeId;
@@ -50,14 +50,16 @@ impl Session {
             let changes = self.manifest.inline_changes();
             return Ok(RecordedHistory::from_changes(&changes));
         }
-        let path = self.manifest.base_dir().join("jobs.tsv");
-        if !fs::exists(&path) {
-            return Ok(RecordedHistory::default());
-        }
-        let bytes = fs::read(&path).map_err(|error| {
-            let hint = "the file is needed to determine what has changed; make it readable";
-            LoadError::new(LoadErrorKind::Refused, error, Some(hint.to_owned()))
-        })?;
+        let read = ensemble::open_folder(self.manifest.path())
+            .and_then(|folder| folder.read(Path::new("jobs.tsv"), fs::MAX_READ_BYTES));
+        let bytes = match read {
+            Err(error) if error.is_not_found() => return Ok(RecordedHistory::default()),
+            read => read.map_err(|error| {
+                let hint = "the file is needed to determine what has changed; make it readable";
+                let hint = error.hint().unwrap_or_else(|| hint.to_owned());
+                LoadError::new(LoadErrorKind::Refused, error, Some(hint))
+            })?,
+        };
         let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
         Ok(history.with_base(self.manifest.base_dir()))
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::fcntl::OFlag;
 
 use super::fault::{self, SystemCall};
-use super::fs::{Error, FileAction};
+use super::fs::{Error, FILE_MODE, FileAction};
 
 /// The maximum number of bytes read from a lock file; a process id needs about ten.
 const MAX_BYTES: u64 = 4096;
@@ -67,7 +67,11 @@ impl LockFile {
         let failed = |source| Error::new(FileAction::Lock, path, source);
         let beside = super::fs::temporary_name(path);
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
+        options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE);
         let file =
             fault::call(SystemCall::Open(&beside), || options.open(&beside)).map_err(failed)?;
         let locked = try_flock(&file) == Flock::Acquired;
@@ -88,7 +92,11 @@ impl LockFile {
     fn create_without_links(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
         let failed = |source| Error::new(FileAction::Lock, path, source);
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true);
+        options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE);
         let file = match fault::call(SystemCall::Open(path), || options.open(path)) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
@@ -221,7 +229,7 @@ fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
     let mut options = OpenOptions::new();
-    options.read(true).write(true).mode(0o666);
+    options.read(true).write(true).mode(FILE_MODE);
     options.custom_flags(OFlag::O_TMPFILE.bits());
     let folder = folder.unwrap_or(Path::new("."));
     match options.open(folder) {

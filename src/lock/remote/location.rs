@@ -14,7 +14,8 @@ use crate::git::Repository;
 use crate::git::lfs::{Client, Error, LfsLock, LockOutcome, ReleaseOutcome};
 use crate::lock::wait::LockWait;
 use crate::system::env::Env;
-use crate::system::{clock, fs, machine};
+use crate::system::fs::{self, Beneath};
+use crate::system::{clock, machine};
 use crate::text;
 
 /// The interval between requests for a lock that another user holds.
@@ -250,7 +251,11 @@ impl LockLocation {
         serde_yaml::to_string(&note)
             .map_err(std::io::Error::other)
             .map_err(|source| fs::Error::new(fs::FileAction::Write, &self.note, source))
-            .and_then(|text| fs::write_atomic(&self.note, text.as_bytes(), None))
+            .and_then(|text| {
+                let folder = Beneath::open(folder.unwrap_or(Path::new(".")))?;
+                let name = Path::new(self.note.file_name().unwrap_or_default());
+                folder.write_atomic(name, text.as_bytes(), None)
+            })
     }
 
     /// Returns the error for a lock that another user holds.

@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -17,10 +17,10 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use super::modes::{FILE_MODE, FOLDER_MODE};
 use super::regular::{check_regular, read_regular};
 use super::resolve::{
-    AS_FOLDER, RefusedLink, Resolution, link_at, link_on_the_way, names_of, open_beneath, open_root,
+    AS_FOLDER, RefusedLink, link_at, link_on_the_way, names_of, open_beneath, open_root,
 };
 use super::tree::{copy_entries, entries_of, remove_tree};
-use super::writing::{Appender, is_exchange_unsupported, temporary_name};
+use super::writing::{Appender, temporary_name};
 use super::{DirEntry, EntryKind, Error, FileAction};
 use crate::system::fault::{self, SystemCall};
 
@@ -34,7 +34,8 @@ pub struct Beneath {
     folder: Arc<OwnedFd>,
     /// The absolute path of the folder when it was opened, for messages.
     path: PathBuf,
-    resolution: Resolution,
+    /// Whether `openat2` may be used.
+    by_kernel: bool,
 }
 
 /// The metadata of an entry; a symbolic link is not followed.
@@ -78,7 +79,7 @@ impl Beneath {
         Ok(Self {
             folder: Arc::new(open_root(root).map_err(failed)?),
             path: std::path::absolute(root).map_err(failed)?,
-            resolution: Resolution::Kernel,
+            by_kernel: true,
         })
     }
 
@@ -88,7 +89,7 @@ impl Beneath {
         Ok(Self {
             folder: Arc::new(opened.map_err(self.failed(FileAction::Inspect, path))?),
             path: self.path.join(path),
-            resolution: self.resolution,
+            by_kernel: self.by_kernel,
         })
     }
 
@@ -137,6 +138,19 @@ impl Beneath {
         let read = self
             .open_entry(path, flags, 0)
             .and_then(|file| read_regular(&File::from(file), max_bytes));
+        read.map_err(self.failed(FileAction::Read, path))
+    }
+
+    /// Reads at most the first `max_bytes` of a regular file.
+    pub fn read_start(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let read = self.open_entry(path, flags, 0).and_then(|file| {
+            let file = File::from(file);
+            check_regular(&file)?;
+            let mut bytes = Vec::new();
+            file.take(max_bytes).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        });
         read.map_err(self.failed(FileAction::Read, path))
     }
 
@@ -258,16 +272,17 @@ impl Beneath {
         }
     }
 
-    /// Copies a folder with its contents. Symbolic links are copied as links; sockets, devices and pipes are
-    /// skipped.
-    pub fn copy_dir(&self, from: &Path, to: &Path) -> Result<(), Error> {
-        self.create_dir_all(to)?;
+    /// Copies a folder with its contents to `to` in the folder `target`, which may be this one. Symbolic links
+    /// are copied as links; sockets, devices and pipes are skipped.
+    pub fn copy_dir(&self, from: &Path, target: &Self, to: &Path) -> Result<(), Error> {
+        target.create_parents(to)?;
         let copied = self
             .place(from)
-            .and_then(|from| self.copy_place(&from, &self.place(to)?));
+            .and_then(|from| target.copy_place(&from, &target.place(to)?));
         copied.map_err(self.failed(FileAction::Copy, from))
     }
 
+    /// Copies a folder of any place to a place in this folder.
     fn copy_place(&self, from: &Place<'_>, to: &Place<'_>) -> io::Result<()> {
         match self.create_dir_all(&to.path) {
             Ok(()) => {}
@@ -348,7 +363,7 @@ impl Beneath {
     fn open_entry(&self, path: &Path, flags: OFlags, mode: u32) -> io::Result<OwnedFd> {
         let relative = self.relative(path)?;
         let mode = Mode::from_raw_mode(mode);
-        open_beneath(self.folder.as_fd(), relative, flags, mode, self.resolution)
+        open_beneath(self.folder.as_fd(), relative, flags, mode, self.by_kernel)
             .map_err(|error| self.explained(error, relative))
     }
 
@@ -398,7 +413,7 @@ impl Beneath {
                 relative,
                 AS_FOLDER,
                 Mode::empty(),
-                self.resolution,
+                self.by_kernel,
             ) {
                 Ok(_) => Ok(Vec::new()),
                 Err(error) if error.kind() == ErrorKind::NotFound => self
@@ -521,6 +536,15 @@ fn remove_place(place: &Place<'_>) -> io::Result<()> {
     fault::call(SystemCall::RemoveTree(&place.path), || {
         remove_tree(place.folder.as_fd(), place.name)
     })
+}
+
+/// Whether the error means that the file systems do not support the exchange.
+fn is_exchange_unsupported(error: &io::Error) -> bool {
+    let kind = error.kind();
+    kind == ErrorKind::CrossesDevices
+        || kind == ErrorKind::InvalidInput
+        || kind == ErrorKind::Unsupported
+        || error.raw_os_error() == Some(nix::libc::ENOSYS)
 }
 
 /// Swaps two folders atomically; fails on systems that cannot.

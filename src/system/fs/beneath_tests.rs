@@ -26,7 +26,7 @@ impl Stage {
     fn both(&self) -> [Beneath; 2] {
         let kernel = Beneath::open(self.root.path()).unwrap();
         let mut steps = kernel.clone();
-        steps.resolution = Resolution::Steps;
+        steps.by_kernel = false;
         [kernel, steps]
     }
 
@@ -97,8 +97,12 @@ fn a_link_on_the_way_is_refused_and_named() {
             beneath.move_dir(p("real"), p("planned/real")).unwrap_err(),
             beneath.move_dir(p("real"), p("planned")).unwrap_err(),
             beneath.move_dir(p("planned"), p("other")).unwrap_err(),
-            beneath.copy_dir(p("planned"), p("other")).unwrap_err(),
-            beneath.copy_dir(p("real"), p("planned")).unwrap_err(),
+            beneath
+                .copy_dir(p("planned"), &beneath, p("other"))
+                .unwrap_err(),
+            beneath
+                .copy_dir(p("real"), &beneath, p("planned"))
+                .unwrap_err(),
             beneath.refuse_link(p("planned")).unwrap_err(),
             beneath.refuse_link(inside).unwrap_err(),
         ];
@@ -148,7 +152,7 @@ fn removing_and_copying_a_tree_never_follows_its_links() {
         fs::create_dir_all(stage.path("a/b")).unwrap();
         symlink(stage.outside.path(), stage.path("a/b/out")).unwrap();
         fs::write(stage.path("a/b/f"), "f").unwrap();
-        beneath.copy_dir(p("a"), p("copy")).unwrap();
+        beneath.copy_dir(p("a"), &beneath, p("copy")).unwrap();
         assert!(stage.path("copy/b/out").is_symlink());
         assert_eq!(fs::read_to_string(stage.path("copy/b/f")).unwrap(), "f");
         beneath.remove_dir_all(p("copy")).unwrap();

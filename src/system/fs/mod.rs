@@ -13,20 +13,18 @@ mod resolve;
 mod tree;
 mod writing;
 
-pub use beneath::{Beneath, EntryInfo};
+pub use beneath::Beneath;
 pub use error::{Error, FileAction, os_message};
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
-pub use modes::{FILE_MODE, FOLDER_MODE, SECRET_MODE};
+pub use modes::{FILE_MODE, SECRET_MODE};
 pub use reading::{
     MAX_READ_BYTES, absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program,
-    is_symlink, is_within, mode_of, modified_time, normalize, read, read_link, read_start,
-    read_to_string, read_within,
+    is_symlink, is_within, mode_of, modified_time, normalize, read, read_link, read_to_string,
+    read_within,
 };
-pub use regular::{NotRegular, open_regular};
-pub use resolve::RefusedLink;
+pub use regular::open_regular;
 pub(super) use writing::temporary_name;
 pub use writing::{
-    Appender, TemporaryDir, append_durable, copy_dir, create_dir_all, move_dir, remove_dir_all,
-    remove_dir_if_exists, remove_file, remove_file_if_exists, rename, sync_dir, write_atomic,
-    write_plain,
+    Appender, TemporaryDir, create_dir_all, remove_dir_all, remove_file, remove_file_if_exists,
+    rename, sync_dir, write_atomic, write_plain,
 };

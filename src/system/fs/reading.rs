@@ -4,7 +4,6 @@
     reason = "only this module may call these methods"
 )]
 
-use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -29,17 +28,6 @@ pub fn read_within(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
     open_regular(path)
         .and_then(|file| read_regular(&file, max_bytes))
         .map_err(error_context(FileAction::Read, path))
-}
-
-/// Reads at most the first `max_bytes` of a regular file.
-pub fn read_start(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Error> {
-    let file = open_regular(path).map_err(error_context(FileAction::Read, path))?;
-    let mut bytes = Vec::new();
-    let mut limited = file.take(max_bytes);
-    limited
-        .read_to_end(&mut bytes)
-        .map_err(error_context(FileAction::Read, path))?;
-    Ok(bytes)
 }
 
 /// Reads a whole regular file as UTF-8 text, up to [`MAX_READ_BYTES`].
@@ -181,7 +169,6 @@ mod tests {
             let errors = [
                 read(path).unwrap_err(),
                 read_within(path, 9).unwrap_err(),
-                read_start(path, 9).unwrap_err(),
                 read_to_string(path).unwrap_err(),
             ];
             for error in errors {

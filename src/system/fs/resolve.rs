@@ -27,32 +27,23 @@ pub(super) const AS_FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// How entries are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Resolution {
-    /// By one call of `openat2`, if the kernel has it.
-    Kernel,
-    /// Folder by folder.
-    Steps,
-}
-
 /// Opens a folder that the caller trusts. Links in its path are followed.
 pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(CWD, path, AS_FOLDER, Mode::empty())?)
 }
 
 /// Opens an entry beneath a folder. `relative` has names only; empty, it is the folder itself.
+///
+/// `by_kernel` allows one call of `openat2`, if the kernel has it; otherwise the entry is found folder by folder.
 pub(super) fn open_beneath(
     root: BorrowedFd<'_>,
     relative: &Path,
     flags: OFlags,
     mode: Mode,
-    resolution: Resolution,
+    by_kernel: bool,
 ) -> io::Result<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    if resolution == Resolution::Kernel
-        && let Some(opened) = open_by_kernel(root, relative, flags, mode)
-    {
+    if by_kernel && let Some(opened) = open_by_kernel(root, relative, flags, mode) {
         return opened;
     }
     open_in_steps(root, relative, flags, mode)

@@ -10,7 +10,6 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use super::error::error_context;
-use super::listing::{EntryKind, WalkLimits, walk};
 use super::modes::{FILE_MODE, FOLDER_MODE};
 use super::regular::open_output;
 use super::{Error, FileAction};
@@ -101,13 +100,6 @@ pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), E
             .map_err(failed())?;
     }
     fault::write_all(&file, path, bytes).map_err(failed())
-}
-
-/// Appends bytes to a file, creating it if needed, and makes them durable.
-pub fn append_durable(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    let mut appender = Appender::open(path)?;
-    appender.append(bytes)?;
-    appender.sync()
 }
 
 /// A file open for appending. A partial write is undone.
@@ -238,7 +230,7 @@ pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
 }
 
 /// Removes a folder with its contents if it exists. Returns whether it existed.
-pub fn remove_dir_if_exists(folder: &Path) -> Result<bool, Error> {
+fn remove_dir_if_exists(folder: &Path) -> Result<bool, Error> {
     removed_if_found(remove_dir_all(folder))
 }
 
@@ -252,95 +244,6 @@ fn removed_if_found(result: Result<(), Error>) -> Result<bool, Error> {
 
 pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     rename_and_sync(from, to).map_err(error_context(FileAction::Move, from))
-}
-
-/// Moves a folder, replacing an existing one at the target. Between file systems, the folder is copied.
-pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
-    if !from.is_dir() {
-        let missing = std::io::Error::from(ErrorKind::NotFound);
-        return Err(Error::new(FileAction::Move, from, missing));
-    }
-    create_dir_all(parent_of(to))?;
-    if to.is_dir() {
-        match exchange(from, to) {
-            // The exchange is atomic: at every moment one of the two folders is at `to`.
-            Ok(()) => return remove_dir_all(from),
-            Err(error) if is_exchange_unsupported(&error) => {}
-            Err(error) => return Err(Error::new(FileAction::Move, from, error)),
-        }
-    }
-    move_dir_in_steps(from, to)
-}
-
-/// Swaps two folders atomically; fails on systems without `renameat2`.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn exchange(one: &Path, other: &Path) -> std::io::Result<()> {
-    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
-    let exchange = || renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE);
-    fault::call(SystemCall::Exchange(one, other), || Ok(exchange()?))
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn exchange(_: &Path, _: &Path) -> std::io::Result<()> {
-    Err(ErrorKind::Unsupported.into())
-}
-
-/// Whether the error means that the file systems do not support the exchange.
-pub(super) fn is_exchange_unsupported(error: &std::io::Error) -> bool {
-    let kind = error.kind();
-    kind == ErrorKind::CrossesDevices
-        || kind == ErrorKind::InvalidInput
-        || kind == ErrorKind::Unsupported
-        || error.raw_os_error() == Some(nix::libc::ENOSYS)
-}
-
-/// Replaces a folder without an atomic exchange: renames the old one aside first, so that no mixture of both
-/// is ever visible.
-fn move_dir_in_steps(from: &Path, to: &Path) -> Result<(), Error> {
-    let aside = temporary_name(to);
-    let replaced = std::fs::symlink_metadata(to).is_ok();
-    if replaced {
-        rename_and_sync(to, &aside).map_err(error_context(FileAction::Move, to))?;
-    }
-    let moved = match rename_and_sync(from, to) {
-        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-            copy_dir(from, to).and_then(|()| remove_dir_all(from))
-        }
-        other => other.map_err(error_context(FileAction::Move, from)),
-    };
-    if moved.is_err() && replaced && !to.exists() {
-        rename_and_sync(&aside, to).ok();
-    } else if replaced {
-        remove_dir_if_exists(&aside)?;
-    }
-    moved
-}
-
-/// Copies a folder with its contents. Symbolic links are copied as links; sockets, devices and pipes are
-/// skipped.
-pub fn copy_dir(from: &Path, to: &Path) -> Result<(), Error> {
-    create_dir_all(to)?;
-    for entry in walk(from, WalkLimits::default())? {
-        let Ok(relative) = entry.path.strip_prefix(from) else {
-            continue;
-        };
-        let target = to.join(relative);
-        let failed = || error_context(FileAction::Copy, &entry.path);
-        match entry.kind {
-            EntryKind::Folder => create_dir_all(&target)?,
-            EntryKind::File => {
-                let copy = || std::fs::copy(&entry.path, &target);
-                fault::call(SystemCall::Open(&target), copy).map_err(failed())?;
-            }
-            EntryKind::Link => {
-                let link = std::fs::read_link(&entry.path).map_err(failed())?;
-                let create = || std::os::unix::fs::symlink(link, &target);
-                fault::call(SystemCall::Link(&target), create).map_err(failed())?;
-            }
-            EntryKind::Other => {}
-        }
-    }
-    Ok(())
 }
 
 /// A temporary folder that is removed when dropped.
@@ -420,43 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_folder_replaces_the_one_that_was_there() {
-        let root = tempfile::tempdir().unwrap();
-        let (from, to) = (root.path().join("from"), root.path().join("x/to"));
-        write_plain(&from.join("new"), b"", None).unwrap();
-        write_plain(&to.join("old"), b"", None).unwrap();
-        move_dir(&from, &to).unwrap();
-        assert_eq!(names(&to), ["new"]);
-        assert!(!from.exists());
-        assert_eq!(names(&root.path().join("x")), ["to"]);
-    }
-
-    #[test]
-    fn moving_what_is_not_there_keeps_what_is() {
-        let root = tempfile::tempdir().unwrap();
-        let to = root.path().join("to");
-        write_plain(&to.join("old"), b"", None).unwrap();
-        assert!(move_dir(&root.path().join("from"), &to).is_err());
-        assert_eq!(names(&to), ["old"]);
-    }
-
-    #[test]
-    fn a_copy_has_files_folders_modes_and_links() {
-        let root = tempfile::tempdir().unwrap();
-        let (from, to) = (root.path().join("from"), root.path().join("to"));
-        write_plain(&from.join("a/f"), b"x", Some(0o700)).unwrap();
-        std::os::unix::fs::symlink("a/f", from.join("l")).unwrap();
-        copy_dir(&from, &to).unwrap();
-        assert_eq!(std::fs::read(to.join("l")).unwrap(), b"x");
-        assert_eq!(super::super::mode_of(&to.join("a/f")).unwrap(), 0o700);
-    }
-
-    #[test]
     fn appending_grows_a_file() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("jobs/x");
-        append_durable(&path, b"a\n").unwrap();
-        append_durable(&path, b"b\n").unwrap();
+        for line in [b"a\n", b"b\n"] {
+            let mut appender = Appender::open(&path).unwrap();
+            appender.append(line).unwrap();
+            appender.sync().unwrap();
+        }
         assert_eq!(std::fs::read(&path).unwrap(), b"a\nb\n");
     }
 

@@ -1,0 +1,48 @@
+//! The files and folders that this program writes beside a manifest. No symbolic link is followed there: a link
+//! in a project that somebody else wrote could lead to any file of the user.
+
+use std::path::Path;
+
+use crate::system::fs::{self, Beneath};
+
+/// The folders and files beside a manifest that only this program writes.
+const OWN_NAMES: [&str; 10] = [
+    "planned",
+    "active",
+    "failed",
+    "jobs",
+    "changes",
+    "artifacts",
+    "secrets",
+    "local",
+    "tasks",
+    "jobs.tsv",
+];
+
+/// The ends of the names of files that belong to a manifest.
+const OWN_ENDS: [&str; 3] = [".lock", ".owner.lock", ".lfs.lock"];
+
+/// Opens the folder of a manifest, so that all later paths in it stay beneath it.
+pub fn open_folder(manifest: &Path) -> Result<Beneath, fs::Error> {
+    let folder = manifest.parent().unwrap_or(Path::new(""));
+    Beneath::open(match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    })
+}
+
+/// Fails if a file or folder of the ensemble is a symbolic link. The error names the link and its target.
+pub fn refuse_links(manifest: &Path) -> Result<(), fs::Error> {
+    let folder = match open_folder(manifest) {
+        // A missing folder is reported when the manifest is read.
+        Err(error) if error.is_not_found() => return Ok(()),
+        other => other?,
+    };
+    let name = manifest.file_name().unwrap_or_default().to_string_lossy();
+    let of_manifest = OWN_ENDS.map(|end| format!("{name}{end}"));
+    let names = OWN_NAMES.into_iter();
+    for name in names.chain(of_manifest.iter().map(String::as_str)) {
+        folder.refuse_link(Path::new(name))?;
+    }
+    Ok(())
+}
