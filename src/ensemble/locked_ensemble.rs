@@ -10,6 +10,7 @@ use super::manifest::Manifest;
 use super::own_files::open_folder;
 use super::publish::PublishError;
 use super::record::Record;
+use super::temporary_folder::remove_leftovers;
 use crate::job::JobEvent;
 use crate::lock::Lock;
 use crate::system::{clock, fs};
@@ -58,6 +59,7 @@ impl LockedEnsemble {
     pub fn crashed_journals(&self, manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
         debug_assert!(self.is_of(manifest), "{}", manifest.display());
         remove_stale_files(manifest);
+        remove_leftovers(manifest);
         JournalFile::list_for(manifest)
     }
 

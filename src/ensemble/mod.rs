@@ -32,6 +32,7 @@ mod rescue;
 mod saved_templates;
 mod start_time;
 mod survivors;
+mod temporary_folder;
 mod working_folders;
 
 pub use commits::{CommitReport, NotInGit};
@@ -56,6 +57,7 @@ pub use rescue::RescueFile;
 pub use saved_templates::{SavedTemplateIndex, SavedTemplates};
 pub(crate) use start_time::start_time;
 pub(crate) use survivors::end_survivors;
+pub use temporary_folder::JobTemporaryFolder;
 pub use working_folders::WorkingFolders;
 
 #[cfg(test)]

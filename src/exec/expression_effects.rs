@@ -1,22 +1,21 @@
 //! Performs the effects of expressions on this machine.
 //!
-//! Expressions may run programs, fetch URLs (with `curl`), write files and create folders where the
-//! project allows it. These effects block the caller.
+//! Expressions may run programs and fetch URLs (with `curl`) where the project allows it. These effects block
+//! the caller.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::expr::{Effect, EffectError, EffectOutput};
-use crate::system::{fs, process};
+use crate::system::process;
 
-/// Performs one effect.
+/// Runs the program of an effect.
 ///
-/// Relative paths are below `base`, which is also the working folder of programs. Programs see
-/// `variables` only.
+/// Programs run in the folder `base` and see `variables` only.
 ///
 /// # Errors
 ///
-/// The program fails or prints too much, or the file cannot be written.
+/// The program fails or prints too much, or the effect is no program.
 pub fn perform_effect(
     effect: &Effect,
     base: &Path,
@@ -28,22 +27,8 @@ pub fn perform_effect(
             let curl = ["curl", "-fsSL", "--proto", "=http,https", "--", url];
             run(curl.into_iter(), base, variables)
         }
-        Effect::WriteFile {
-            path,
-            contents,
-            sensitive,
-        } => {
-            let mode = sensitive.then_some(0o600);
-            let written = fs::write_plain(&fs::absolute(path, base), contents, mode);
-            written
-                .map(|()| EffectOutput::default())
-                .map_err(EffectError::of)
-        }
-        Effect::MakeDir { path } => {
-            let created = fs::create_dir_all(&fs::absolute(path, base));
-            created
-                .map(|()| EffectOutput::default())
-                .map_err(EffectError::of)
+        Effect::WriteFile { .. } | Effect::MakeDir { .. } => {
+            Err(EffectError::Refused("files are not written here"))
         }
     }
 }

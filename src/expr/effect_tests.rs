@@ -31,12 +31,19 @@ impl EffectFixture {
         self.evaluator.evaluate(&yaml(text), &context)
     }
 
+    /// Performs the writes that evaluations requested since the previous call.
+    fn perform_writes(&self) {
+        let reads = self.evaluator.take_reads();
+        self.evaluator.perform_writes(reads.writes()).unwrap();
+    }
+
     /// Returns the value of an expression, followed by the effects that its evaluation had.
     fn evaluate_with_effects(&self, text: &str) -> String {
         let value = match self.evaluate(text) {
             Ok(value) => value.to_string(),
             Err(error) => format!("error: {error}"),
         };
+        self.perform_writes();
         let performed = std::mem::take(&mut *self.disk.performed.lock().unwrap());
         format!("{value} after {performed:?}")
     }
@@ -66,7 +73,7 @@ fn effects_are_performed_once_each_and_in_order() {
     '{{ lookup("pipe", "a") }}-{{ lookup("pipe", "a") }}-{{ lookup("pipe", "b") }}' => 1-2-3 after ["a", "a", "b"]
     '{{ lookup("pipe", "a", "b", "a") }}' => [1, 2, 3] after ["a", "b", "a"]
     '{{ lookup("url", "http://h") }}' => 1 after ["http://h"]
-    ['{{ lookup("pipe", "a") }}', {eval: {file: f, contents: x}}, '{{ lookup("pipe", "b") }}'] => [1, 'f', 3] after ["a", "/e/f", "b"]
+    ['{{ lookup("pipe", "a") }}', {eval: {file: f, contents: x}}, '{{ lookup("pipe", "b") }}'] => [1, 'f', 2] after ["a", "b", "/e/f"]
     '{% for i in range(3) %}{{ lookup("pipe", "a") }}{% endfor %}' => 123 after ["a", "a", "a"]
     '{{ lookup("password", "/p length=4 chars=digits") }}{{ lookup("pipe", "a") }}' => 95172 after ["/p", "a"]
     {eval: {abspath: [new/x, ., true]}} => /e/new/x after ["/e/new"]
@@ -127,6 +134,63 @@ fn chance_and_the_clock_hold_until_the_request_ends() {
     let value =
         machine.evaluate_with_effects("[{eval: {tempfile: x}}, '{{ lookup(\"pipe\", \"a\") }}']");
     assert_eq!(machine.disk.files.lock().unwrap().len(), 1, "{value}");
+}
+
+#[test]
+fn an_evaluation_writes_nothing_and_sees_what_it_would_write() {
+    let machine = EffectFixture::new();
+    let app = machine.scope.named("app");
+    machine
+        .scope
+        .write(app, "f", yaml("{eval: {file: f, contents: x}}"));
+    machine
+        .scope
+        .write(app, "part", yaml("{a: {eval: {tempfile: t}}, b: 1}"));
+    for text in [
+        "[{eval: '.::f'}, '{{ lookup(\"file\", \"/e/f\") }}', '{{ \"/e/f\" is file }}']",
+        "{eval: {file: f, contents: y}, select: contents}",
+        "{eval: {abspath: [new/x, ., true]}}",
+        "'{{ SELF.part.a }}'",
+    ] {
+        machine.evaluate(text).unwrap();
+    }
+    assert!(machine.disk.files.lock().unwrap().is_empty());
+    assert!(machine.disk.performed.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_remembered_value_requests_its_writes_each_time() {
+    let machine = EffectFixture::new();
+    let app = machine.scope.named("app");
+    let context = Context::new(app).with(
+        "inputs",
+        yaml("{word: {eval: {file: '{{ 1 }}w', contents: w}}}")
+            .as_map()
+            .unwrap()
+            .clone(),
+    );
+    machine
+        .scope
+        .write(app, "f", yaml("{eval: {file: f, contents: x}}"));
+    machine.scope.write(app, "g", "{{ SELF.f }}");
+    machine.scope.write(
+        app,
+        "part",
+        yaml("{a: {eval: {file: p, contents: x}}, b: 1}"),
+    );
+    for _ in 0..3 {
+        for (template, count) in [
+            ("{{ SELF.g }}", 1),
+            ("{{ SELF.f }}", 1),
+            ("{{ SELF.part.a }}", 1),
+            ("{{ inputs.word }}{{ SELF.f }}", 2),
+            ("{{ SELF.port }}", 0),
+        ] {
+            machine.evaluator.render(template, &context).unwrap();
+            let writes = machine.evaluator.take_reads().writes().clone();
+            assert_eq!(writes.iter().count(), count, "{template}");
+        }
+    }
 }
 
 #[test]

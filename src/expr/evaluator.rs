@@ -14,8 +14,9 @@ use super::error::{Error, Site};
 use super::lazy::{LazyValue, Scene};
 use super::memo::Memo;
 use super::path::Segment;
-use super::ports::{Effect, EffectError, EffectOutput, LocalContext, SystemContext};
+use super::ports::{Effect, EffectError, EffectOutput, LocalContext, ReadError, SystemContext};
 use super::reads::{Read, Reads};
+use super::requested_writes::RequestedWrites;
 use super::sandbox::sandbox_context;
 use super::scope::Scope;
 use super::syntax;
@@ -389,6 +390,50 @@ impl Evaluator {
     /// Performs an effect that the user allowed.
     pub(super) fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         self.0.system.perform(effect)
+    }
+
+    /// Requests a change of a file. The change is performed only while the task that needs it runs.
+    pub(super) fn request_write(&self, effect: Effect) -> Result<(), EffectError> {
+        self.0.system.check(&effect)?;
+        let effect = Arc::new(effect);
+        self.memo().add_requested(&effect);
+        self.tracker().record_write(effect);
+        Ok(())
+    }
+
+    /// Performs requested changes of files. Only the run of a task calls this.
+    pub fn perform_writes(&self, writes: &RequestedWrites) -> Result<(), EffectError> {
+        for effect in writes.iter() {
+            self.perform(effect)?;
+            self.memo().remove_requested(effect);
+        }
+        Ok(())
+    }
+
+    /// Returns the contents of a file, as they will be once the requested writes are performed.
+    pub(super) fn read_file(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        match self.memo().requested(path).as_deref() {
+            Some(Effect::WriteFile { contents, .. }) => Ok(contents.clone()),
+            _ => self.system().read(path),
+        }
+    }
+
+    /// Whether a path exists, or will exist once the requested writes are performed.
+    pub(super) fn path_exists(&self, path: &Path) -> Result<bool, ReadError> {
+        if self.memo().requested(path).is_some() {
+            return Ok(true);
+        }
+        self.system().check_read(path)?;
+        Ok(self.system().exists(path))
+    }
+
+    /// Whether a path is a directory, or will be one once the requested writes are performed.
+    pub(super) fn path_is_dir(&self, path: &Path) -> Result<bool, ReadError> {
+        if let Some(effect) = self.memo().requested(path) {
+            return Ok(matches!(*effect, Effect::MakeDir { .. }));
+        }
+        self.system().check_read(path)?;
+        Ok(self.system().is_dir(path))
     }
 
     pub(super) fn record_file_read(&self, path: &Path) {

@@ -294,6 +294,10 @@ impl ReadEnvironment for FakeSystem {
 }
 
 impl ReadFiles for FakeSystem {
+    fn check_read(&self, _: &Path) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let files = self.files.lock().unwrap();
         files
@@ -374,6 +378,10 @@ impl Effects for FakeSystem {
         }
         let output = performed.len().to_string().into_bytes();
         Ok(EffectOutput { output })
+    }
+
+    fn check(&self, _: &Effect) -> Result<(), EffectError> {
+        Ok(())
     }
 }
 

@@ -1,15 +1,18 @@
 //! The memo of an evaluation: [`Memo`] stores evaluated attributes with the reads that they depend on and
 //! checks whether a stored value is still valid. One memo serves the evaluators of a job.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::{Equivalent, IndexMap, IndexSet};
 
 use crate::value::{Handle, Value};
 
+use super::ports::Effect;
 use super::reads::{Read, Reads};
+use super::requested_writes::RequestedWrites;
 use super::scope::Scope;
 
 /// The attributes evaluated during a job and the reads that each of them depends on.
@@ -20,6 +23,10 @@ pub struct Memo(Mutex<MemoState>);
 struct MemoState {
     entries: IndexMap<AttributeSlot, MemoEntry>,
     names: HashSet<Arc<str>>,
+    /// The requested changes of files that were not performed yet, by path.
+    requested: HashMap<PathBuf, Arc<Effect>>,
+    /// The names of temporary files, by a digest of what the expression says about the file.
+    temporary_names: HashMap<[u8; 32], Arc<str>>,
 }
 
 /// The key of a memo entry: an attribute of an entity, or a part of one.
@@ -35,7 +42,8 @@ pub(super) struct AttributeSlot {
 #[derive(Debug, Clone)]
 pub(super) struct MemoEntry {
     pub(super) value: Value,
-    /// The direct reads of the evaluation. The reads of other attributes are in their own entries.
+    /// The direct reads of the evaluation. The reads of other attributes are in their own entries, but the
+    /// requested writes of all are here.
     pub(super) reads: Reads,
     /// The memo entries that the evaluation used.
     pub(super) slots: IndexSet<AttributeSlot>,
@@ -210,20 +218,55 @@ impl Memo {
         known
     }
 
-    /// Returns the value of a slot if it is stored and still valid.
-    pub(super) fn get(&self, slot: &AttributeSlot, scope: &dyn Scope) -> Option<Value> {
+    /// Returns the value of a slot, with the writes that it needs, if it is stored and still valid.
+    pub(super) fn get(
+        &self,
+        slot: &AttributeSlot,
+        scope: &dyn Scope,
+    ) -> Option<(Value, RequestedWrites)> {
         let now = scope.generation();
+        let found = |entry: &MemoEntry| (entry.value.clone(), entry.reads.writes().clone());
         {
             let state = self.state();
             let entry = state.entries.get(slot)?;
             if entry.generation == now {
-                return Some(entry.value.clone());
+                return Some(found(entry));
             }
         }
         self.verify(slot, scope, now);
         let state = self.state();
         let entry = state.entries.get(slot)?;
-        (entry.generation == now).then(|| entry.value.clone())
+        (entry.generation == now).then(|| found(entry))
+    }
+
+    /// Keeps a requested change of a file, so that later evaluations see the file as it will be.
+    pub(super) fn add_requested(&self, effect: &Arc<Effect>) {
+        if let Some(path) = effect.written_path() {
+            let path = path.to_owned();
+            self.state().requested.insert(path, Arc::clone(effect));
+        }
+    }
+
+    /// Forgets a requested change of a file, because it was performed.
+    pub(super) fn remove_requested(&self, effect: &Effect) {
+        if let Some(path) = effect.written_path() {
+            self.state().requested.remove(path);
+        }
+    }
+
+    /// Returns the change of a file that was requested and not performed yet.
+    pub(super) fn requested(&self, path: &Path) -> Option<Arc<Effect>> {
+        self.state().requested.get(path).cloned()
+    }
+
+    /// Returns the name of a temporary file. The same key has the same name.
+    pub(super) fn temporary_name(&self, key: [u8; 32], name: &dyn Fn() -> String) -> Arc<str> {
+        let known = self.state().temporary_names.get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let made: Arc<str> = name().into();
+            let names = &mut self.state().temporary_names;
+            Arc::clone(names.entry(key).or_insert(made))
+        })
     }
 
     /// Stores the result of an evaluation.

@@ -1,8 +1,10 @@
 //! Lazy expressions: parsing, evaluation, and tracking of reads. [`Evaluator`] is the entry type.
 //!
 //! An evaluation sees a topology through [`Scope`] and this machine through [`LocalContext`]: it starts no
-//! process, opens no connection and writes no file. When an expression needs an [`Effect`], the port
-//! [`Effects`] performs it and returns its [`EffectOutput`], which the expression uses at once.
+//! process, opens no connection and writes no file. When an expression needs the output of an [`Effect`], such
+//! as that of a program, the port [`Effects`] performs it, if the user allowed that, and returns its
+//! [`EffectOutput`]. Changes of files are only requested: [`RequestedWrites`] go with the [`Reads`] of an
+//! evaluation, and the job engine performs them while the task runs.
 
 mod context;
 #[cfg(test)]
@@ -23,6 +25,7 @@ mod path;
 mod path_eval;
 mod ports;
 mod reads;
+mod requested_writes;
 mod resolve;
 mod sandbox;
 mod scope;
@@ -41,6 +44,7 @@ pub use ports::{
     YamlError,
 };
 pub use reads::{Read, Reads};
+pub use requested_writes::RequestedWrites;
 pub use scope::{Attribute, Scope};
 pub use syntax::{is_stand_alone, is_template};
 pub use template::{

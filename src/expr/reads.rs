@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use crate::value::{Handle, Value};
 
+use super::requested_writes::RequestedWrites;
+
 /// A single access of an evaluation to the topology, the environment or a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Read {
@@ -45,9 +47,10 @@ pub enum Read {
 
 /// The reads of an evaluation, each once, in the order of first access.
 ///
-/// The value of a read is the value at that time, or null if it is not known.
+/// The value of a read is the value at that time, or null if it is not known. The writes that the
+/// evaluation requested go with its reads.
 #[derive(Debug, Clone, Default)]
-pub struct Reads(indexmap::IndexMap<Read, Value>);
+pub struct Reads(indexmap::IndexMap<Read, Value>, RequestedWrites);
 
 impl Reads {
     pub fn iter(&self) -> indexmap::map::Iter<'_, Read, Value> {
@@ -75,11 +78,21 @@ impl Reads {
         }
     }
 
-    /// Adds the reads of another collection.
+    /// Adds the reads and the requested writes of another collection.
     pub fn append(&mut self, other: &Self) {
         for (read, value) in &other.0 {
             self.add(read.clone(), Some(value.clone()));
         }
+        self.1.append(&other.1);
+    }
+
+    /// Returns the writes that the evaluation requested, also those of attributes and inputs that it used.
+    pub fn writes(&self) -> &RequestedWrites {
+        &self.1
+    }
+
+    pub(super) fn writes_mut(&mut self) -> &mut RequestedWrites {
+        &mut self.1
     }
 }
 

@@ -129,8 +129,9 @@ impl Evaluator {
             let lazy = LazyCollection { raw, scene, slot };
             return Ok(LazyValue::Lazy(Arc::new(lazy)));
         };
-        if let Some(value) = self.memo().get(&slot, self.scope()) {
+        if let Some((value, writes)) = self.memo().get(&slot, self.scope()) {
             self.tracker().record_slot(&slot);
+            self.tracker().record_writes(&writes);
             return Ok(LazyValue::Value(value));
         }
         let container = !matches!(raw, Value::Str(_)) && !is_expression(&raw);
@@ -154,8 +155,9 @@ impl Evaluator {
         scene: &Scene,
         sensitive: bool,
     ) -> Result<Value, Error> {
-        if let Some(value) = self.memo().get(slot, self.scope()) {
+        if let Some((value, writes)) = self.memo().get(slot, self.scope()) {
             self.tracker().record_slot(slot);
+            self.tracker().record_writes(&writes);
             return Ok(value);
         }
         let level = self.tracker().enter_level()?;
@@ -179,6 +181,7 @@ impl Evaluator {
                 return Err(error.within(Site::Attribute(slot.of, Arc::clone(&slot.name))));
             }
         };
+        self.tracker().record_writes(frame.reads.writes());
         let entry = MemoEntry {
             value: value.clone(),
             reads: frame.reads,

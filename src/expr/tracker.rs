@@ -2,7 +2,7 @@
 //! nesting depth and the number of steps. The evaluator and the template engine report to it.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
 
@@ -10,7 +10,9 @@ use crate::value::Value;
 
 use super::error::Error;
 use super::memo::AttributeSlot;
+use super::ports::Effect;
 use super::reads::{Read, Reads};
+use super::requested_writes::RequestedWrites;
 
 /// The state of the running evaluations. The lock is never held during an evaluation.
 #[derive(Debug)]
@@ -127,6 +129,18 @@ impl Tracker {
     /// Adds a collection of reads to the current frame.
     pub(super) fn record_reads(&self, reads: &Reads) {
         self.state().frame().reads.append(reads);
+    }
+
+    /// Adds a requested write to the current frame.
+    pub(super) fn record_write(&self, effect: Arc<Effect>) {
+        self.state().frame().reads.writes_mut().add(effect);
+    }
+
+    /// Adds the writes that another evaluation requested to the current frame.
+    pub(super) fn record_writes(&self, writes: &RequestedWrites) {
+        if !writes.is_empty() {
+            self.state().frame().reads.writes_mut().append(writes);
+        }
     }
 
     /// Records that the current frame uses a memoized slot.

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 use super::change::DetectedChange;
 use super::evaluation::Evaluation;
-use super::task::{TargetState, Task, TaskInputs, TaskReads, TaskSpec};
+use super::task::{TargetState, Task, TaskInputs, TaskReads, TaskSpec, TaskWrites};
 use super::task_stage::TaskStage;
 use crate::expr::{Context, DirectoryOwner, Inputs, Var};
 use crate::name::{OperationRef, Priority};
@@ -45,6 +45,7 @@ impl Evaluation<'_> {
         self.add_artifact_inputs(artifact, &operation, &mut raw);
         let context = self.context_of(target, &reference);
         Task {
+            writes: TaskWrites::default(),
             spec: TaskSpec {
                 target,
                 reference,

@@ -15,7 +15,7 @@ use super::ports::{DigestKeyProvider, FolderKey, HostLocator};
 use super::problem::explain_error;
 use super::schedule::{ExclusiveNodes, Scheduler};
 use super::task::TaskIndex;
-use crate::expr::SystemContext;
+use crate::expr::{RequestedWrites, SystemContext};
 use crate::name::{ChangeId, Priority, Status};
 use crate::plan::{Plan, StepActivity, StepId, StepTarget};
 use crate::task::TaskEffect;
@@ -45,6 +45,8 @@ pub struct Engine {
     pub(super) broken_relationships: HashSet<Handle>,
     /// Instances that tasks have added and that are not planned for yet, per task.
     pub(super) added_instances: Vec<Vec<Handle>>,
+    /// The files that the environment's variables request, until the first task runs.
+    pub(super) environment_writes: RequestedWrites,
     /// The number of rounds of planning for added instances.
     pub(super) added_rounds: usize,
 }
@@ -68,6 +70,8 @@ pub struct EngineParts {
     /// The keys for digests of secrets.
     pub keys: Box<dyn DigestKeyProvider>,
     pub host_locator: Box<dyn HostLocator>,
+    /// The files that the environment's variables request.
+    pub environment_writes: RequestedWrites,
 }
 
 impl std::fmt::Debug for EngineParts {
@@ -104,6 +108,7 @@ impl Engine {
             unknown_secrets: BTreeSet::new(),
             broken_relationships: HashSet::new(),
             added_instances: Vec::new(),
+            environment_writes: parts.environment_writes,
             added_rounds: 0,
         }
     }

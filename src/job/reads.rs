@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::live_attributes::is_live;
 use super::task::{TaskDependency, TaskIndex};
-use crate::expr::{Read, Reads};
+use crate::expr::{Read, Reads, RequestedWrites};
 use crate::topology::EntityKind;
 use crate::value::{Handle, Value};
 
@@ -44,6 +44,8 @@ impl Engine {
     /// Adds the values that a task has read to the task and to the topology.
     pub(super) fn commit_reads(&mut self, index: TaskIndex, reads: &Reads) {
         let mut read_inputs = false;
+        let task = &mut self.ledger.tasks[index];
+        task.writes.requested.append(reads.writes());
         let task = &self.ledger.tasks[index];
         let closure = self
             .evaluation()
@@ -78,6 +80,28 @@ impl Engine {
             reads.dependencies.insert(key, dependency);
         }
         self.commit_inputs(index, reads);
+    }
+
+    /// Writes the files that the expressions of a task request, because the task runs. Each is written once.
+    ///
+    /// A dry run writes temporary files only.
+    pub(super) fn perform_writes(&mut self, index: TaskIndex) -> Result<(), String> {
+        let of_environment = std::mem::take(&mut self.environment_writes);
+        let writes = &mut self.ledger.tasks[index].writes;
+        writes.requested.append(&of_environment);
+        if writes.requested.is_empty() {
+            return Ok(());
+        }
+        let mut due = writes.requested.without(&writes.performed);
+        if self.options.goal.dry_run {
+            due = due.below(&self.context.local_context.temp_dir());
+        }
+        let performed = self.evaluation().evaluator().perform_writes(&due);
+        let writes = &mut self.ledger.tasks[index].writes;
+        writes.requested = RequestedWrites::default();
+        performed.map_err(|error| error.to_string())?;
+        writes.performed.append(&due);
+        Ok(())
     }
 
     fn commit_inputs(&mut self, index: TaskIndex, reads: &Reads) {

@@ -36,6 +36,15 @@ fn is_interrupted(result: &ActionResult) -> bool {
     *result.exit() == Exit::Cancelled || connection_lost
 }
 
+/// Returns the outcome of a task for which a file could not be written.
+fn failed_write(problem: String) -> TaskOutcome {
+    TaskOutcome {
+        status: Some(Status::Error),
+        errors: vec![problem],
+        ..TaskOutcome::default()
+    }
+}
+
 impl Engine {
     /// Starts a step and runs it until it needs an effect or ends.
     pub(super) fn start_step(
@@ -181,6 +190,9 @@ impl Engine {
         if let Some(reason) = doubt.or_else(|| self.unmet_precondition(index)) {
             return self.refuse(index, &reason, false);
         }
+        if let Err(reason) = self.perform_writes(index) {
+            return self.refuse(index, &reason, false);
+        }
         let task = &self.ledger.tasks[index];
         let configurator = &task.spec.configurator;
         let admission_check = self
@@ -266,6 +278,10 @@ impl Engine {
             (run.step(view, last), view.take_failure())
         });
         self.commit_reads(index, &reads);
+        let progress = match self.perform_writes(index) {
+            Ok(()) => progress,
+            Err(problem) => RunStep::Done(Box::new(failed_write(problem))),
+        };
         match progress {
             RunStep::Perform(mut effect) => {
                 self.store_run(index, run);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::change::DetectedChange;
-use crate::expr::Context;
+use crate::expr::{Context, RequestedWrites};
 use crate::name::{NodeState, OperationRef, Priority, Status};
 use crate::plan::{GroupId, Reason, StepId};
 use crate::task::Configurator;
@@ -93,6 +93,13 @@ pub struct TaskReads {
     pub exact: IndexMap<String, Value>,
 }
 
+/// The changes of files that the expressions of a task request.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TaskWrites {
+    pub(super) requested: RequestedWrites,
+    pub(super) performed: RequestedWrites,
+}
+
 /// The state of a task's target as the task last saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TargetState {
@@ -113,6 +120,8 @@ pub struct Task {
     /// Changes made by the task, by entity.
     pub changes: IndexMap<Handle, EntityChanges>,
     pub errors: Vec<String>,
+    /// The files that the task's expressions request, and those that were written for them.
+    pub(super) writes: TaskWrites,
     pub folders: Vec<(String, PathBuf)>,
     /// The target as the task last saw it.
     pub target_state: TargetState,

@@ -4,18 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failure::Failure;
+use crate::ensemble::JobTemporaryFolder;
 use crate::fleet::tasks::{
     HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
-use crate::project::Trust;
-use crate::session::{LocalSystem, current_dir};
+use crate::project::{MANIFEST, ReadScope, Trust};
+use crate::session::{ExpressionWrites, LocalSystem, current_dir};
 use crate::system::env::Env;
 use crate::tasks::TaskOptions;
 use crate::value::Map;
 
 /// Reads the tasks of a file, or of the `tasks.yaml` in this folder or the nearest parent folder.
-pub fn load(file: Option<&Path>) -> Result<LoadedTasks, Failure> {
-    Ok(find_tasks(file, &current_dir()?)?)
+pub fn load(file: Option<&Path>, allowed: &[String]) -> Result<LoadedTasks, Failure> {
+    Ok(find_tasks(file, &current_dir()?, allowed)?)
 }
 
 /// Runs the task calls and the command of a request, and shows the progress in `view`.
@@ -50,7 +51,11 @@ fn fill_defaults(options: &TaskOptions, env: &Env) -> Result<TaskOptions, Failur
 
 /// Returns the system context for templates.
 fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
+    let temporary = JobTemporaryFolder::without_ensemble();
     LocalSystem {
+        // Templates of tasks are rendered while the tasks run, which can read every file anyway.
+        scope: ReadScope::unrestricted(),
+        writes: ExpressionWrites::new(&base.join(MANIFEST), Arc::new(temporary)),
         project: base.clone(),
         planned: base.clone(),
         base,

@@ -12,6 +12,7 @@ use super::Trust;
 use super::embedded;
 use super::local_clones;
 use super::python::{ConvertedTemplate, PythonConverter, failure_report};
+use super::read_scope::{OutsideError, ReadScope};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
 use crate::system::{archive, fs};
@@ -34,6 +35,8 @@ pub struct FileLoader<'a> {
     from_python: HashSet<SourceId>,
     warnings: Diagnostics,
     archive: Option<Archive>,
+    /// The files that may be read.
+    scope: ReadScope,
 }
 
 /// An open archive. The paths of its files start with the path of the archive.
@@ -65,6 +68,7 @@ impl<'a> FileLoader<'a> {
             from_python: HashSet::new(),
             warnings: Diagnostics::default(),
             archive: None,
+            scope: ReadScope::default(),
         }
     }
 
@@ -91,7 +95,10 @@ impl<'a> FileLoader<'a> {
         match &self.archive {
             _ if embedded::text(&path).is_some() => true,
             Some(archive) => archive.get(&path).is_some(),
-            None => fs::is_file(&path),
+            None => self
+                .scope
+                .resolve(&path)
+                .is_ok_and(|path| fs::is_file(&path)),
         }
     }
 
@@ -100,7 +107,7 @@ impl<'a> FileLoader<'a> {
         let Some(archive) = &self.archive else {
             let entries = fs::list(folder).unwrap_or_default();
             let paths = entries.into_iter().map(|entry| entry.path);
-            return paths.filter(|path| fs::is_file(path)).collect();
+            return paths.filter(|path| self.is_file(path)).collect();
         };
         let paths = archive.files.keys().map(|path| archive.root.join(path));
         paths.filter(|path| path.parent() == Some(folder)).collect()
@@ -120,7 +127,7 @@ impl<'a> FileLoader<'a> {
             return Ok(text.to_owned());
         }
         let bytes = match &self.archive {
-            None => fs::read_within(path, MAX_BYTES).map_err(|error| {
+            None => fs::read_within(&self.readable(path)?, MAX_BYTES).map_err(|error| {
                 let diagnostic = Diagnostic::error(&error);
                 match error.hint() {
                     Some(hint) => diagnostic.help(hint),
@@ -159,6 +166,18 @@ impl<'a> FileLoader<'a> {
     /// Until this call nothing is permitted.
     pub fn set_trust(&mut self, trust: &Trust, base: &Path) {
         self.python.set_trust(trust, base);
+        self.scope.set_trust(trust);
+    }
+
+    /// Returns the files that may be read. At first, these are none.
+    pub fn scope(&mut self) -> &mut ReadScope {
+        &mut self.scope
+    }
+
+    /// Returns the path to open for a read. A file outside of the project is not even looked at.
+    fn readable(&self, path: &Path) -> Result<PathBuf, Diagnostic> {
+        let real = self.scope.resolve(path);
+        real.map_err(|error| Diagnostic::error(error).help(OutsideError::help()))
     }
 
     /// Sets the local folder of a repository.
@@ -175,6 +194,9 @@ impl<'a> FileLoader<'a> {
         set("self", ensemble);
         set("spec", project.unwrap_or(ensemble));
         set("project", project.unwrap_or(ensemble));
+        for folder in [Some(ensemble), project].into_iter().flatten() {
+            self.scope.add_folder(folder);
+        }
     }
 
     /// Returns the home folder of the user (`HOME`).
@@ -278,17 +300,29 @@ impl<'a> FileLoader<'a> {
 
     /// Whether the requested file is not on this machine.
     pub fn is_remote(&self, request: &IncludeRequest) -> bool {
-        is_url(&request.file) || self.repository(request).is_err()
+        is_url(&request.file) || self.find_repository(request).is_err()
     }
 
     /// Returns the local folder of the repository that a request names.
     ///
     /// Returns `None` if the request names none, or one that nothing has declared yet.
-    fn repository(&self, request: &IncludeRequest) -> Result<Option<PathBuf>, Diagnostics> {
+    fn repository(&mut self, request: &IncludeRequest) -> Result<Option<PathBuf>, Diagnostics> {
+        let found = self.find_repository(request)?;
+        if let Some((folder, true)) = &found {
+            self.scope.add_folder(folder);
+        }
+        Ok(found.map(|(folder, _)| folder))
+    }
+
+    /// Returns the local folder of the repository, and whether it is a clone that was found by its commits.
+    fn find_repository(
+        &self,
+        request: &IncludeRequest,
+    ) -> Result<Option<(PathBuf, bool)>, Diagnostics> {
         let here = self.folder_of(request.from);
         let name = request.repository.as_deref();
         if let Some(folder) = name.and_then(|name| self.repositories.get(name)) {
-            return Ok(Some(folder.clone()));
+            return Ok(Some((folder.clone(), false)));
         }
         let stated = request.repository_url.clone();
         let url = stated.or_else(|| name.and_then(|name| declared_url(&request.document, name)));
@@ -298,16 +332,17 @@ impl<'a> FileLoader<'a> {
             };
             let is_place = ["self", "spec", "project"].contains(&name);
             let known = self.predefined.get(name).cloned();
-            return Ok(known.or_else(|| is_place.then_some(here)));
+            let folder = known.or_else(|| is_place.then_some(here));
+            return Ok(folder.map(|folder| (folder, false)));
         };
         if embedded::is_own_url(&url) {
-            return Ok(Some(embedded::root()));
+            return Ok(Some((embedded::root(), false)));
         }
         let project = self.predefined.get("project");
-        let found = local_folder(&url, &here)
-            .or_else(|| local_clones::find_clone(&url, &here, project.map(PathBuf::as_path)));
-        match found {
-            Some(folder) => Ok(Some(folder)),
+        let clone = || local_clones::find_clone(&url, &here, project.map(PathBuf::as_path));
+        let named = local_folder(&url, &here).map(|folder| (folder, false));
+        match named.or_else(|| Some((clone()?, true))) {
+            Some(found) => Ok(Some(found)),
             None => Err(Diagnostic::error(format!(
                 "the repository `{url}` is not on this machine"
             ))
@@ -315,6 +350,18 @@ impl<'a> FileLoader<'a> {
             .help("clone it, and set its URL to `file:` and the path of the clone")
             .into()),
         }
+    }
+}
+
+impl FileLoader<'_> {
+    /// Returns an error if an included file lies outside of the project.
+    fn refuse_outside(&self, path: &Path, span: Span) -> Result<(), Diagnostics> {
+        if self.archive.is_some() || embedded::path_within(path).is_some() {
+            return Ok(());
+        }
+        let checked = self.scope.resolve(path);
+        checked.map_err(|error| error.diagnostic(span, "included here"))?;
+        Ok(())
     }
 }
 
@@ -424,6 +471,7 @@ impl Loader for FileLoader<'_> {
             .into_iter()
             .find_map(embedded::path_within);
         let mut path = within.unwrap_or_else(|| fs::absolute(Path::new(file), &folder));
+        self.refuse_outside(&path, request.span)?;
         if !self.is_file(&path) {
             if !request.optional && embedded::path_within(&path).is_some() {
                 return Err(not_embedded(&path, request.span).into());
@@ -481,6 +529,7 @@ mod tests {
 
         fn load(&mut self, request: &IncludeRequest) -> Result<String, Diagnostics> {
             let mut loader = FileLoader::new(&mut self.sources, &self.env, Limits::default());
+            loader.scope().add_folder(self.folder.path());
             Ok(match loader.load(request)? {
                 LoadResult::Found { root, .. } => root.to_value().to_string(),
                 LoadResult::Missing => "missing".into(),
@@ -531,6 +580,7 @@ mod tests {
             "the repository `https://example.com/x.git` is not on this machine"
         );
         let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.scope().add_folder(place.folder.path());
         loader.add_repository("r", &path);
         assert!(matches!(
             loader.load(&request),
@@ -544,6 +594,7 @@ mod tests {
         let mut request = place.request("tosca_plugins/k8s.yaml");
         request.repository = Some("unfurl".into());
         let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.scope().add_folder(place.folder.path());
         let source = |loaded: Result<LoadResult, Diagnostics>| match loaded {
             Ok(LoadResult::Found { source, .. }) => source,
             other => panic!("{other:?}"),
@@ -561,6 +612,7 @@ mod tests {
 
         let mine = place.folder.path().join("mine");
         let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.scope().add_folder(place.folder.path());
         loader.add_repository("unfurl", &mine);
         let own = source(loader.load(&request));
         assert_eq!(loader.folder_of(own), mine.join("tosca_plugins"));
@@ -615,6 +667,7 @@ mod tests {
             (None, "spec", "x"),
         ] {
             let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+            loader.scope().add_folder(place.folder.path());
             loader.set_predefined_repositories(&ensemble, project);
             request.repository = Some(name.into());
             let Ok(LoadResult::Found { source, .. }) = loader.load(&request) else {

@@ -23,7 +23,8 @@ pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<Path
     let root = find_enclosing(commit, here)
         .or_else(|| find_enclosing(commit, project?))
         .or_else(|| find_below(commit, project?, MAX_DEPTH))?;
-    Some(fs::absolute(Path::new(path), &root))
+    let folder = fs::absolute(Path::new(path), &root);
+    folder.starts_with(&root).then_some(folder)
 }
 
 /// Returns the innermost repository around a folder that starts with the commit.

@@ -104,6 +104,15 @@ pub fn trust_for_file(
     Ok(Trust::new(request.allowed.iter().cloned(), trusted))
 }
 
+/// Returns the folder of the project around a file or folder; `None` if there is none.
+pub fn enclosing_project(folder: &Path, search_root: Option<&Path>) -> Option<PathBuf> {
+    let inside = |folder: &&Path| search_root.is_none_or(|top| folder.starts_with(top));
+    let mut folders = folder.ancestors().take_while(inside);
+    folders
+        .find(|folder| project_in(folder).is_some())
+        .map(Path::to_owned)
+}
+
 /// The starting point of the search: the ensemble or project that the argument or current folder refers to.
 struct SearchStart<P> {
     manifest: Option<PathBuf>,
@@ -149,6 +158,8 @@ impl Search<'_, '_, '_> {
             home.join(PROJECT_FILE)
         };
         if fs::is_file(&file) {
+            // The home project is the user's own, also where a link leads to it.
+            self.loader.scope().add_file(&file);
             let project = Project::load(&file, self.loader, &self.limits)?;
             self.warnings.append(self.loader.take_warnings());
             return Ok(Some(project));

@@ -15,6 +15,7 @@ mod locate;
 mod project;
 mod project_reader;
 mod python;
+mod read_scope;
 mod trust;
 
 pub use csar::Csar;
@@ -22,7 +23,8 @@ pub use environment::{Environment, Environments};
 pub use error::Error;
 pub use file_loader::FileLoader;
 pub use local_clones::find_clone as folder_of_clone;
-pub use locate::{LocateRequest, LocatedEnsemble, locate, trust_for_file};
+pub use locate::{LocateRequest, LocatedEnsemble, enclosing_project, locate, trust_for_file};
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use project_reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
+pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};
 pub use trust::{Trust, TrustEntry};

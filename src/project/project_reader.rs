@@ -3,12 +3,12 @@
 //! [`Project::load`] is the entry. The key tables here also describe the file for completion and
 //! documentation.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
 use super::trust::normalize_url;
-use super::{EnsembleEntry, Environments, Error, FileLoader, Project, TrustEntry};
+use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lock::RemoteLockSettings;
 use crate::system::fs;
@@ -294,7 +294,7 @@ impl ProjectReader<'_> {
     }
 
     /// Returns the folders of other projects, as far as `localRepositories` lists a clone of them.
-    fn projects(&mut self, map: &Mapping, root: &Path) -> IndexMap<String, std::path::PathBuf> {
+    fn projects(&mut self, map: &Mapping, root: &Path) -> IndexMap<String, PathBuf> {
         for key in ["projects", "localRepositories"] {
             self.value_of_kind(map.get(key), key, "a map", Node::as_map);
         }
@@ -322,6 +322,13 @@ impl ProjectReader<'_> {
     }
 }
 
+/// Returns the folder that belongs to a project: the parent of a folder `.unfurl`, or else its own folder.
+pub(super) fn readable_folder(root: &Path) -> PathBuf {
+    let inner = root.ends_with(PROJECT_FOLDER);
+    let folder = root.parent().filter(|_| inner).unwrap_or(root);
+    folder.to_owned()
+}
+
 impl Project {
     /// Loads the project of a file. A folder `.unfurl` without the file is an empty project.
     pub fn load(file: &Path, loader: &mut FileLoader<'_>, limits: &Limits) -> Result<Self, Error> {
@@ -332,6 +339,7 @@ impl Project {
                 ..Self::default()
             });
         }
+        loader.scope().add_folder(&readable_folder(&root));
         let (_, document) = loader.read(file, None)?;
         let expanded = expand(&document, loader, limits)?;
         let mut project = read_project(&expanded.root, &root, loader.home_dir())?;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::{LoadError, LoadErrorKind};
 use super::options::SessionOptions;
-use crate::diagnostic::Sources;
+use super::read_scope::{check_manifest, home_folder};
+use crate::diagnostic::{Sources, Span};
 use crate::ensemble;
-use crate::project::{self, FileLoader, LocatedEnsemble, Trust};
+use crate::project::{self, FileLoader, LocatedEnsemble, READ_PERMISSION, Trust};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::yaml::Limits;
@@ -19,6 +20,8 @@ pub(crate) struct EnsembleLocation {
     pub(crate) link: Option<PathBuf>,
     pub(crate) sources: Sources,
     pub(crate) env: Env,
+    /// The folder of the home project, if the user has one.
+    pub(super) home: Option<PathBuf>,
 }
 
 impl EnsembleLocation {
@@ -74,6 +77,42 @@ pub(crate) fn current_dir() -> Result<PathBuf, LoadError> {
     })
 }
 
+/// Returns an error if the project, and not the user, names a manifest outside of the project.
+///
+/// Such a manifest must be an ensemble of another project that this project knows.
+fn refuse_foreign(
+    located: &LocatedEnsemble,
+    options: &SessionOptions,
+    cwd: &Path,
+    loader: &mut FileLoader<'_>,
+) -> Result<(), project::Error> {
+    let manifest = &located.manifest;
+    let named = fs::absolute(Path::new(&options.ensemble), cwd);
+    let is_named = !options.ensemble.is_empty() && named == *manifest;
+    let start = if options.ensemble.is_empty() {
+        cwd
+    } else {
+        &named
+    };
+    if let Some(folder) = manifest.parent().filter(|folder| start.starts_with(folder)) {
+        loader.scope().add_folder(folder);
+    }
+    if is_named || located.trust.permits(READ_PERMISSION) {
+        return Ok(());
+    }
+    let is_of_other = located
+        .entry
+        .as_ref()
+        .is_some_and(|entry| entry.project.is_some());
+    let checked = if is_of_other {
+        check_manifest(loader.scope(), manifest)
+    } else {
+        let inside = loader.scope().resolve(manifest).map(drop);
+        inside.map_err(|error| error.diagnostic(Span::NONE, ""))
+    };
+    checked.map_err(|problem| project::Error::Invalid(problem.into()))
+}
+
 /// Finds the ensemble that the options select.
 pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadError> {
     let env = Env::of_this_process();
@@ -94,7 +133,13 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
     let allowed = Trust::new(options.allowed.iter().cloned(), false);
     loader.set_trust(&allowed, &cwd);
     let located = project::locate(&request, &mut loader);
+    let located = located.and_then(|located| {
+        refuse_foreign(&located, options, &cwd, &mut loader)?;
+        Ok(located)
+    });
     drop(loader);
+    let home = options.home.as_deref();
+    let home = home.filter(|home| !home.as_os_str().is_empty());
     match located {
         Ok(located) => {
             refuse_foreign_link(&located)?;
@@ -108,6 +153,7 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
                 })?;
             }
             Ok(EnsembleLocation {
+                home: home.map(|home| fs::absolute(&home_folder(home), &cwd)),
                 link,
                 located,
                 sources,

@@ -11,6 +11,7 @@ use super::error::LoadError;
 use super::loader;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
+use super::read_scope::{check_manifest, is_in_home};
 use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
@@ -87,7 +88,7 @@ pub(crate) fn add_external_ensembles(
         let Some(file) = project.and_then(|it| Some(it.path_of(it.entry_named(name)?))) else {
             continue;
         };
-        let found = load(session, &file, None).map(|found| {
+        let found = load(session, &file, None, false).map(|found| {
             let (topology, system_context) = found?;
             ExternalEnsemble::new(name, topology, system_context, None)
         });
@@ -112,16 +113,7 @@ fn report_unusable_ensemble(
         "the external ensemble `{name}` cannot be used: {}",
         why.message
     );
-    let source = session.sources.get(span.source);
-    let home = session.options.home.as_ref();
-    let is_homes = source.zip(home).is_some_and(|(source, home)| {
-        let folder = if fs::is_dir(home) {
-            home.as_path()
-        } else {
-            home.parent().unwrap_or(Path::new("/"))
-        };
-        source.path.starts_with(folder)
-    });
+    let is_homes = is_in_home(&session.sources, span, &session.options);
     let mut diagnostic = if is_homes {
         Diagnostic::warning(message)
     } else {
@@ -164,7 +156,8 @@ fn find_external(
     let file = file_of(session, location)?;
     let text = |key: &str| entry.get(key).and_then(Node::as_str);
     let environment = location.get("environment").and_then(Node::as_str);
-    let Some((topology, system_context)) = load(session, &file, environment)? else {
+    let is_of_home = is_in_home(&session.sources, entry.span(), &session.options);
+    let Some((topology, system_context)) = load(session, &file, environment, is_of_home)? else {
         return Ok(None);
     };
     if let Some(version) = text("version") {
@@ -232,7 +225,14 @@ fn load(
     session: &Session,
     file: &Path,
     environment: Option<&str>,
+    is_named_by_home: bool,
 ) -> Result<Option<LoadedExternal>, ExternalError> {
+    if !is_named_by_home && let Err(problem) = check_manifest(&session.scope, file) {
+        return Err(ExternalError {
+            message: problem.message,
+            help: problem.help,
+        });
+    }
     if !fs::exists(file) {
         return Err(format!("there is no file `{}`", file.display()).into());
     }
@@ -265,7 +265,7 @@ fn load(
     let variables = other.variables(&topology, &system_context)?;
     let mut system_context =
         Arc::into_inner(system_context).unwrap_or_else(|| other.system_context(planned));
-    system_context.variables = variables;
+    system_context.variables = variables.values;
     Ok(Some((topology, Arc::new(system_context))))
 }
 

@@ -14,10 +14,11 @@ use super::inputs::inputs_of;
 use super::instances;
 use super::options::SessionOptions;
 use super::orphan_templates::OrphanTemplates;
+use super::read_scope::{add_own_files, add_repositories_of_home};
 use super::service_reader::read_service;
 use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
-use crate::ensemble::{Manifest, ManifestSource};
+use crate::ensemble::{JobTemporaryFolder, Manifest, ManifestSource};
 use crate::project::{Environment, FileLoader};
 use crate::system::fs;
 use crate::topology::TopologyInputs;
@@ -72,7 +73,7 @@ fn with_loader<T>(
     let mut sources = found.sources.clone();
     let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
     loader.set_trust(&located.trust, located.folder());
-    loader.set_predefined_repositories(located.folder(), located.root());
+    add_own_files(found, &mut loader);
     let result = read(&mut loader);
     drop(loader);
     match result {
@@ -94,10 +95,10 @@ pub(super) fn load_with(
 ) -> Result<Session, LoadError> {
     let located = &found.located;
     let mut warnings = located.warnings.clone();
-    let ((manifest, environment, model), sources) = with_loader(&found, |loader| {
-        let result = read(&found, loader, options, orphan_templates)?;
+    let ((manifest, environment, model, scope), sources) = with_loader(&found, |loader| {
+        let (manifest, environment, model) = read(&found, loader, options, orphan_templates)?;
         warnings.append(loader.take_warnings());
-        Ok(result)
+        Ok((manifest, environment, model, loader.scope().clone()))
     })?;
     warnings.append(model.problems);
     let project = located.root().unwrap_or_else(|| located.folder());
@@ -110,6 +111,8 @@ pub(super) fn load_with(
         warnings,
         project: project.to_path_buf(),
         options: options.clone(),
+        scope,
+        temporary: Arc::new(JobTemporaryFolder::of_ensemble(&own)),
         manifest_chain: vec![own],
         inputs: model.inputs,
         location: found,
@@ -136,6 +139,7 @@ fn read(
     let manifest = manifest.inspect_err(|problems| orphan_templates.discard_misfits(problems))?;
     let environment = located.environment(manifest.environment());
     add_repositories(&environment, located.folder(), loader);
+    add_repositories_of_home(&environment, located.folder(), options, loader);
     let warnings = loader.take_warnings();
     let mut attempts = 0;
     let mut model = loop {

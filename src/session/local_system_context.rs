@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
+use super::expression_writes::ExpressionWrites;
 use crate::exec::perform_effect;
 use crate::expr::{
     Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
     ReadError, ReadFiles, Yaml, YamlError,
 };
 use crate::git::Repository;
-use crate::project::Trust;
-use crate::system::{clock, env, fs, random};
+use crate::project::{OutsideError, ReadScope, Trust};
+use crate::system::{clock, fs, random};
 use crate::value::{Map, Value, hex};
 use crate::yaml;
 
@@ -50,6 +51,10 @@ pub(crate) struct LocalSystem {
     pub(crate) metadata: Map,
     /// The actions that the project may perform.
     pub(crate) trust: Trust,
+    /// The files that expressions may read.
+    pub(crate) scope: ReadScope,
+    /// The files that expressions may write.
+    pub(crate) writes: ExpressionWrites,
 }
 
 impl ReadEnvironment for LocalSystem {
@@ -82,45 +87,65 @@ impl ReadEnvironment for LocalSystem {
     }
 
     fn temp_dir(&self) -> PathBuf {
-        env::temporary_dir()
+        self.writes.temporary_folder().to_owned()
     }
 }
 
 impl Effects for LocalSystem {
     fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
-        perform_effect(effect, &self.base, &self.variables)
+        match effect.written_path() {
+            Some(_) => self.writes.perform(effect),
+            None => perform_effect(effect, &self.base, &self.variables),
+        }
+    }
+
+    fn check(&self, effect: &Effect) -> Result<(), EffectError> {
+        match effect.written_path() {
+            Some(_) => self.writes.check(effect),
+            None => Ok(()),
+        }
     }
 }
 
 impl ReadFiles for LocalSystem {
+    fn check_read(&self, path: &Path) -> Result<(), ReadError> {
+        self.readable(path).map(drop)
+    }
+
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
-        fs::read(&self.absolute(path)).map_err(ReadError::from_system)
+        fs::read(&self.readable(path)?).map_err(ReadError::from_system)
     }
 
     fn exists(&self, path: &Path) -> bool {
-        fs::exists(&self.absolute(path))
+        self.readable(path).is_ok_and(|path| fs::exists(&path))
     }
 
     fn is_dir(&self, path: &Path) -> bool {
-        fs::is_dir(&self.absolute(path))
+        self.readable(path).is_ok_and(|path| fs::is_dir(&path))
     }
 
     fn is_link(&self, path: &Path) -> bool {
-        fs::is_symlink(&self.absolute(path))
+        let path = self.absolute(path);
+        let beside = path.parent().unwrap_or(&path);
+        self.scope.contains(beside) && fs::is_symlink(&path)
     }
 
     fn is_mount(&self, path: &Path) -> bool {
-        fs::is_mount(&self.absolute(path))
+        self.readable(path).is_ok_and(|path| fs::is_mount(&path))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-        let entries = fs::list(&self.absolute(path)).map_err(ReadError::from_system)?;
-        Ok(entries.into_iter().map(|entry| entry.path).collect())
+        let real = self.readable(path)?;
+        let entries = fs::list(&real).map_err(ReadError::from_system)?.into_iter();
+        let folder = self.absolute(path);
+        Ok(entries.map(|entry| folder.join(entry.name)).collect())
     }
 
     fn real_path(&self, path: &Path) -> PathBuf {
         let path = self.absolute(path);
-        fs::canonicalize(&path).unwrap_or(path)
+        let inside = self.scope.contains(&path);
+        let real = inside.then(|| fs::canonicalize(&path).ok()).flatten();
+        real.unwrap_or(path)
     }
 
     fn which(&self, name: &str) -> Option<PathBuf> {
@@ -139,7 +164,7 @@ impl ReadFiles for LocalSystem {
     }
 
     fn tree_digest(&self, path: &Path) -> Option<String> {
-        let path = self.absolute(path);
+        let path = self.readable(path).ok()?;
         let repository = Repository::discover(&path).ok().flatten();
         if let Some(id) = repository.and_then(|r| r.id_if_clean(&path).ok().flatten()) {
             return Some(format!("git:{id}"));
@@ -155,7 +180,7 @@ impl ReadFiles for LocalSystem {
     }
 
     fn content_digest(&self, path: &Path) -> Option<String> {
-        let path = self.absolute(path);
+        let path = self.readable(path).ok()?;
         if fs::is_dir(&path) {
             let repository = Repository::discover(&path).ok().flatten();
             return self.folder_digest(&path, repository.as_ref());
@@ -199,6 +224,14 @@ impl LocalSystem {
         fs::absolute(path, &self.base)
     }
 
+    /// Returns the path to open for a read: absolute and without links.
+    fn readable(&self, path: &Path) -> Result<PathBuf, ReadError> {
+        let real = self.scope.resolve(&self.absolute(path));
+        real.map_err(|_| ReadError::Outside {
+            help: OutsideError::help(),
+        })
+    }
+
     /// Returns the folder that `get_dir` denotes (rule U-e).
     fn folder(&self, owner: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {
         let instance = owner.instance.as_deref().unwrap_or("root");
@@ -209,7 +242,7 @@ impl LocalSystem {
             "project" | "spec" | "repository.project" | "repository.spec" => self.project.clone(),
             "project.secrets" => self.project.join("secrets"),
             "ensemble.secrets" => self.base.join("secrets"),
-            "tmp" => env::temporary_dir(),
+            "tmp" => self.writes.temporary_folder().to_owned(),
             "spec.home" => self.base.join("spec").join(instance),
             "spec.local" => self.base.join("spec").join(instance).join("local"),
             "artifacts" | "secrets" | "local" => self.base.join(location).join(instance),

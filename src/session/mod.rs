@@ -6,6 +6,7 @@ mod blueprint;
 mod decorators;
 mod ensemble_location;
 mod error;
+mod expression_writes;
 mod externals;
 mod imports;
 mod inputs;
@@ -15,6 +16,7 @@ mod local_system_context;
 mod options;
 mod orphan_templates;
 mod orphans;
+mod read_scope;
 mod repositories;
 mod service_reader;
 mod session;
@@ -24,6 +26,7 @@ pub mod validate;
 
 pub(crate) use ensemble_location::{EnsembleLocation, current_dir, find};
 pub use error::{LoadError, LoadErrorKind};
+pub(crate) use expression_writes::ExpressionWrites;
 pub(crate) use imports::FileImporter;
 pub(crate) use loader::{directories_of_includes, load, manifest, manifest_with_environment};
 pub(crate) use local_system_context::LocalSystem;
@@ -34,4 +37,4 @@ pub(crate) use repositories::{
     repository_at,
 };
 pub(crate) use service_reader::read_service;
-pub(crate) use session::Session;
+pub(crate) use session::{EnvironmentVariables, Session};

@@ -8,11 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::decorators::decorated_templates;
+use super::expression_writes::ExpressionWrites;
 use super::local_system_context::LocalSystem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::ensemble::JobTemporaryFolder;
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::InstanceName;
-use crate::project::Trust;
+use crate::project::{MANIFEST, ReadScope, Trust};
 use crate::system::env::Env;
 use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
@@ -34,6 +36,7 @@ pub(crate) fn read_service(
         }
         other => return (other, problems),
     };
+    let temporary = JobTemporaryFolder::without_ensemble();
     let system_context = LocalSystem {
         base: base.to_path_buf(),
         project: base.to_path_buf(),
@@ -43,6 +46,8 @@ pub(crate) fn read_service(
         secrets: Map::new(),
         metadata: Map::new(),
         trust: Trust::default(),
+        scope: ReadScope::of_folder(base),
+        writes: ExpressionWrites::new(&base.join(MANIFEST), Arc::new(temporary)),
     };
     let mut failed = Diagnostics::default();
     let topology = Arc::new(instances_of(&service));

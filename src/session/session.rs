@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use super::ensemble_location::EnsembleLocation;
 use super::error::{LoadError, LoadErrorKind};
+use super::expression_writes::ExpressionWrites;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::ensemble::{self, Manifest, RecordedHistory};
-use crate::expr::{Context, Evaluator, Memo, Scope};
+use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
+use crate::expr::{Context, Evaluator, Memo, RequestedWrites, Scope};
 use crate::git::Repository;
 use crate::name::ChangeId;
-use crate::project::Environment;
+use crate::project::{Environment, ReadScope};
 use crate::system::fs;
 use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::ServiceTemplate;
@@ -33,6 +34,10 @@ pub(crate) struct Session {
     pub(crate) location: EnsembleLocation,
     /// The manifests of this ensemble and of the ensembles that use it, to detect cycles.
     pub(crate) manifest_chain: Vec<PathBuf>,
+    /// The files that the ensemble and its expressions may read.
+    pub(crate) scope: ReadScope,
+    /// The temporary folder of the job, shared by all system contexts of the session.
+    pub(super) temporary: Arc<JobTemporaryFolder>,
     /// The values of the topology's inputs.
     pub(super) inputs: TopologyInputs,
 }
@@ -66,6 +71,9 @@ impl Session {
 
     /// Returns the system context of expressions. `planned` is the root of the planned folders.
     pub(crate) fn system_context(&self, planned: PathBuf) -> LocalSystem {
+        let mut scope = self.scope.clone();
+        scope.add_folder(&planned);
+        scope.add_folder(self.temporary.path());
         LocalSystem {
             base: self.manifest.base_dir().to_path_buf(),
             project: self.project.clone(),
@@ -75,6 +83,8 @@ impl Session {
             secrets: self.environment.secrets.clone(),
             metadata: self.metadata(),
             trust: self.location.located.trust.clone(),
+            scope,
+            writes: ExpressionWrites::new(self.manifest.path(), Arc::clone(&self.temporary)),
         }
     }
 
@@ -101,18 +111,25 @@ impl Session {
         &self,
         topology: &Arc<Topology>,
         system_context: &Arc<LocalSystem>,
-    ) -> Result<BTreeMap<String, String>, LoadError> {
+    ) -> Result<EnvironmentVariables, LoadError> {
         if self.environment.variables.is_empty() {
-            return Ok(self.location.env.all().clone());
+            return Ok(EnvironmentVariables {
+                values: self.location.env.all().clone(),
+                writes: RequestedWrites::default(),
+            });
         }
-        let evaluate = environment_evaluator(topology, system_context);
+        let evaluator = environment_evaluator(topology, system_context);
+        let evaluate = evaluate_with(&evaluator, topology);
         let mut rules = Vec::new();
         for (name, raw) in &self.environment.variables {
             rules.push((name, evaluate(&format!("the variable `{name}`"), raw)?));
         }
         let rules = rules.iter().map(|(rule, value)| (rule.as_str(), value));
         let env = filter_env(rules, self.location.env.all(), EnvRuleOptions::default());
-        Ok(env.variables.into_iter().collect())
+        Ok(EnvironmentVariables {
+            values: env.variables.into_iter().collect(),
+            writes: evaluator.take_reads().writes().clone(),
+        })
     }
 
     /// Returns a section of the environment with its expressions evaluated; `None` if the section is missing.
@@ -125,7 +142,8 @@ impl Session {
         let Some(node) = self.environment.section(section) else {
             return Ok(None);
         };
-        let evaluate = environment_evaluator(topology, system_context);
+        let evaluator = environment_evaluator(topology, system_context);
+        let evaluate = evaluate_with(&evaluator, topology);
         let raw = node.to_value();
         let Some(map) = raw.as_map() else {
             return evaluate(&format!("`{section}`"), &raw).map(Some);
@@ -162,17 +180,25 @@ impl Session {
     }
 }
 
-/// Returns a function that evaluates values of the environment. Its first argument names the value in errors.
-fn environment_evaluator(
-    topology: &Arc<Topology>,
-    system_context: &Arc<LocalSystem>,
-) -> impl Fn(&str, &Value) -> Result<Value, LoadError> + use<> {
+/// The environment variables of a job.
+#[derive(Debug)]
+pub(crate) struct EnvironmentVariables {
+    pub(crate) values: BTreeMap<String, String>,
+    /// The files that expressions in the variables request, for the first task that runs.
+    pub(crate) writes: RequestedWrites,
+}
+
+fn environment_evaluator(topology: &Arc<Topology>, system_context: &Arc<LocalSystem>) -> Evaluator {
     let scope: Arc<dyn Scope> = Arc::clone(topology) as _;
-    let evaluator = Evaluator::new(
-        scope,
-        Arc::clone(system_context) as _,
-        Arc::new(Memo::default()),
-    );
+    let system_context = Arc::clone(system_context) as _;
+    Evaluator::new(scope, system_context, Arc::new(Memo::default()))
+}
+
+/// Returns a function that evaluates values of the environment. Its first argument names the value in errors.
+fn evaluate_with<'e>(
+    evaluator: &'e Evaluator,
+    topology: &Topology,
+) -> impl Fn(&str, &Value) -> Result<Value, LoadError> + use<'e> {
     let context = Context::new(topology.root());
     move |subject, raw| {
         evaluator.evaluate(raw, &context).map_err(|error| {

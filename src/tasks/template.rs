@@ -68,8 +68,7 @@ impl TaskRenderer {
         let value = self
             .evaluator
             .render(&format!("{TEXT_FENCE}{template}{TEXT_FENCE}"), context);
-        self.evaluator.take_reads();
-        let value = value?;
+        let value = self.with_writes(value)?;
         let secret = value.has_sensitive();
         let text = value.reveal().to_string();
         let text = text.strip_prefix(TEXT_FENCE).unwrap_or(&text);
@@ -85,16 +84,24 @@ impl TaskRenderer {
         if !text.is_template() {
             return Ok(text.as_str().into());
         }
-        let value = self.evaluator.render(text.as_str(), context);
-        self.evaluator.take_reads();
-        value
+        self.with_writes(self.evaluator.render(text.as_str(), context))
     }
 
     /// Evaluates the templates and expressions in a value.
     pub(super) fn value(&self, raw: &Value, context: &Context) -> Result<Value, Error> {
-        let value = self.evaluator.evaluate(raw, context);
-        self.evaluator.take_reads();
-        value
+        self.with_writes(self.evaluator.evaluate(raw, context))
+    }
+
+    /// Writes the files that a rendering requests. The task runs whose texts are rendered.
+    fn with_writes(&self, value: Result<Value, Error>) -> Result<Value, Error> {
+        let reads = self.evaluator.take_reads();
+        let value = value?;
+        let written = self.evaluator.perform_writes(reads.writes());
+        written.map_err(|problem| Error::Function {
+            function: "file".to_owned(),
+            problem: problem.to_string(),
+        })?;
+        Ok(value)
     }
 
     /// Whether a condition is true.

@@ -27,7 +27,7 @@ pub(in crate::cli) struct Global {
     /// File for the log of the job
     #[arg(long, env = "UNFURL_LOGFILE", value_name = "PATH")]
     pub(in crate::cli) logfile: Option<PathBuf>,
-    /// Allow expressions of the project to do more than read its files: pipe, url, python, …
+    /// Allow the project to do more than read its own files: read, pipe, url, python, …
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
     pub(in crate::cli) allow: Vec<String>,
     /// Accepted and ignored: there is no other runtime

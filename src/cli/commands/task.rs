@@ -62,7 +62,7 @@ pub(in crate::cli) fn task(
     cx: &Context,
 ) -> Result<u8, Failure> {
     let is_json = args.hosts.output == HostOutput::Json;
-    let loaded = load(args.file.as_deref())?;
+    let loaded = load(args.file.as_deref(), &cx.global.allow)?;
     if args.list {
         list(&loaded, is_json, &cx.output);
         Ok(0)

@@ -68,8 +68,7 @@ fn from_path(call: &FunctionCall<'_>, source: &Value) -> Result<String, Error> {
     };
     let bytes = call
         .evaluator
-        .system()
-        .read(&path)
+        .read_file(&path)
         .map_err(|error| call.fail(format!("cannot read `{}`: {error}", path.display())))?;
     call.evaluator.record_file_read(&path);
     Ok(String::from_utf8_lossy(&bytes).into_owned())

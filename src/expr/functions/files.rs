@@ -1,14 +1,16 @@
 //! The functions `file`, `tempfile`, `abspath` and `get_dir`. They return external values: a path or file
-//! whose digest depends on the content. Writes happen only as an effect that the user allowed.
+//! whose digest depends on the content. Writes are only requested: the run of a task performs them.
 
 use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
-use crate::expr::ports::Effect;
+use crate::expr::ports::{Effect, ReadError};
 use crate::value::{External, ExternalKind, Map, Value, hex};
 
 use super::call::FunctionCall;
@@ -90,7 +92,8 @@ pub(super) fn named_directory(
     let location = location.unwrap_or("ensemble");
     let base = evaluator.system().directory(&owner, location);
     let base = base.map_err(|problem| function_error("get_dir", &problem))?;
-    if create {
+    // The folder for temporary files comes into being with its first use.
+    if create || location == "tmp" {
         make_dir(evaluator, "get_dir", &base)?;
     }
     if location == "src" {
@@ -101,10 +104,8 @@ pub(super) fn named_directory(
 
 fn make_dir(evaluator: &Evaluator, function: &str, path: &Path) -> Result<(), Error> {
     let path = path.to_owned();
-    let created = evaluator.perform(&Effect::MakeDir { path });
-    created
-        .map(drop)
-        .map_err(|problem| function_error(function, &problem))
+    let requested = evaluator.request_write(Effect::MakeDir { path });
+    requested.map_err(|problem| function_error(function, &problem))
 }
 
 fn write(
@@ -114,14 +115,12 @@ fn write(
     sensitive: bool,
 ) -> Result<(), Error> {
     let path = path.to_owned();
-    let written = call.evaluator.perform(&Effect::WriteFile {
+    let requested = call.evaluator.request_write(Effect::WriteFile {
         path,
         contents,
         sensitive,
     });
-    written
-        .map(drop)
-        .map_err(|problem| call.fail(problem.to_string()))
+    requested.map_err(|problem| call.fail(problem.to_string()))
 }
 
 fn function_error(function: &str, problem: &dyn Display) -> Error {
@@ -181,13 +180,7 @@ pub(super) fn file(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         write(call, &path, bytes, contents.has_sensitive())?;
     }
     let expression = Value::map([("file", name.as_str().into())]);
-    Ok(LazyValue::Value(file_value(
-        call,
-        &path,
-        name.into(),
-        expression,
-        encoding,
-    )))
+    file_value(call, &path, name.into(), expression, encoding).map(LazyValue::Value)
 }
 
 fn file_value(
@@ -196,10 +189,13 @@ fn file_value(
     value: Value,
     expression: Value,
     encoding: Option<String>,
-) -> Value {
+) -> Result<Value, Error> {
     call.evaluator.record_file_read(path);
-    let digest = match call.evaluator.system().read(path) {
+    let digest = match call.evaluator.read_file(path) {
         Ok(bytes) => decode_contents(&bytes, encoding.as_deref()),
+        Err(problem @ ReadError::Outside { .. }) => {
+            return Err(call.fail(format!("cannot read `{}`: {problem}", path.display())));
+        }
         Err(_) => Value::Null,
     };
     let parts = Map::from_iter([
@@ -209,14 +205,14 @@ fn file_value(
             encoding.unwrap_or_else(|| "utf-8".to_owned()).into(),
         ),
     ]);
-    Value::External(Arc::new(External {
+    Ok(Value::External(Arc::new(External {
         kind: ExternalKind::File,
         value,
         parts,
         expression: Value::map([("eval", expression)]),
         digest: Some(digest),
         exact: None,
-    }))
+    })))
 }
 
 /// Encodes a value as the contents of a file.
@@ -285,17 +281,32 @@ pub(super) fn tempfile(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let contents = call.value()?;
     let suffix = call.text("suffix")?.unwrap_or_default();
     let encoding = call.text("encoding")?;
-    let mut random = [0; 8];
-    call.evaluator.system().random(&mut random);
-    let name = format!("unfurl-{}{}", hex(&random), suffix.replace('/', "_"));
-    let path = call.evaluator.system().temp_dir().join(name);
-    let bytes = encode_contents(call, &contents, &path, encoding.as_deref())?;
+    let suffix = suffix.replace('/', "_");
+    let folder = call.evaluator.system().temp_dir();
+    let by_extension = folder.join(format!("unfurl{suffix}"));
+    let bytes = encode_contents(call, &contents, &by_extension, encoding.as_deref())?;
+    let path = folder.join(&*temporary_name(call, &suffix, &bytes));
     write(call, &path, bytes, true)?;
     let shown = Value::from(path.to_string_lossy().into_owned());
     let expression = Value::map([("tempfile", shown.clone())]);
-    Ok(LazyValue::Value(file_value(
-        call, &path, shown, expression, encoding,
-    )))
+    file_value(call, &path, shown, expression, encoding).map(LazyValue::Value)
+}
+
+/// Returns the name of a temporary file: random, and the same for each evaluation of an expression in a job.
+fn temporary_name(call: &FunctionCall<'_>, suffix: &str, bytes: &[u8]) -> Arc<str> {
+    let owner = call.evaluator.name_of(call.scene.entity());
+    let mut key = Sha256::new();
+    for part in [owner.as_bytes(), suffix.as_bytes(), bytes] {
+        key.update((part.len() as u64).to_be_bytes());
+        key.update(part);
+    }
+    let random_name = || {
+        let mut random = [0; 8];
+        call.evaluator.system().random(&mut random);
+        format!("unfurl-{}{suffix}", hex(&random))
+    };
+    let key = key.finalize().into();
+    call.evaluator.memo().temporary_name(key, &random_name)
 }
 
 impl Evaluator {
@@ -308,7 +319,7 @@ impl Evaluator {
         let path = path.unwrap_or_default();
         self.record_file_read(&path);
         let encoding = external.parts.get("encoding").and_then(Value::as_str);
-        match self.system().read(&path) {
+        match self.read_file(&path) {
             Ok(bytes) => Ok(decode_contents(&bytes, encoding)),
             Err(problem) => Err(function_error(
                 "file",

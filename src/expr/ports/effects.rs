@@ -2,7 +2,7 @@
 //! Implementations of [`Effects`] outside this module perform them.
 
 use std::fmt::{Debug, Formatter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::error::EffectError;
 
@@ -37,6 +37,16 @@ pub enum Effect {
     },
 }
 
+impl Effect {
+    /// Returns the path of the file or folder that the effect changes. None if it changes none.
+    pub fn written_path(&self) -> Option<&Path> {
+        match self {
+            Self::WriteFile { path, .. } | Self::MakeDir { path } => Some(path),
+            Self::Run { .. } | Self::Fetch { .. } => None,
+        }
+    }
+}
+
 impl Debug for Effect {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -68,4 +78,7 @@ impl Debug for EffectOutput {
 pub trait Effects {
     /// Performs an effect. The caller has checked that the user allowed it.
     fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError>;
+
+    /// Returns an error if the effect changes a file where expressions must not write. Changes nothing.
+    fn check(&self, effect: &Effect) -> Result<(), EffectError>;
 }

@@ -1,6 +1,7 @@
 //! The errors of the ports through which expressions access this machine.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The reason why a file or directory cannot be read.
@@ -9,6 +10,12 @@ pub enum ReadError {
     /// No file may be read in this context; the text states why.
     #[error("{0}")]
     Refused(&'static str),
+    /// A path that the project must not read.
+    #[error("it lies outside of the project; {help}")]
+    Outside {
+        /// How the user can allow the read.
+        help: String,
+    },
     /// A directory name that `get_dir` does not know.
     #[error("the location `{0}` is not known")]
     UnknownLocation(String),
@@ -30,6 +37,14 @@ pub enum EffectError {
     /// No effect is possible in this context; the text states why.
     #[error("{0}")]
     Refused(&'static str),
+    /// A path at which expressions must not write.
+    #[error("expressions must not write to `{}`: {reason}", path.display())]
+    Misplaced {
+        /// The path of the file or folder.
+        path: PathBuf,
+        /// The reason, with the places that are allowed.
+        reason: String,
+    },
     /// A program whose output exceeds the limit.
     #[error("the output of the program exceeds the limit")]
     TooMuchOutput,

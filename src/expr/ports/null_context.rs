@@ -31,6 +31,10 @@ impl<R> NullContext<R> {
 }
 
 impl<R> ReadFiles for NullContext<R> {
+    fn check_read(&self, _path: &Path) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     fn read(&self, _path: &Path) -> Result<Vec<u8>, ReadError> {
         self.refuse()
     }
@@ -108,6 +112,10 @@ impl<R> Effects for NullContext<R> {
             Effect::Run { .. } | Effect::Fetch { .. } => "expressions here cannot run programs",
             Effect::WriteFile { .. } | Effect::MakeDir { .. } => self.refusal,
         }))
+    }
+
+    fn check(&self, effect: &Effect) -> Result<(), EffectError> {
+        self.perform(effect).map(drop)
     }
 }
 

@@ -20,10 +20,14 @@ pub struct DirectoryOwner {
 
 /// Reads files and directories of this machine within the limits of the implementation. Changes nothing.
 pub trait ReadFiles {
+    /// Returns an error if the path is one that the project must not read. Asks only where the path leads.
+    fn check_read(&self, path: &Path) -> Result<(), ReadError>;
+
     /// Returns the contents of a file.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
 
-    /// Whether a path exists on this machine.
+    /// Whether a path exists on this machine. This and the following questions are answered with no for a
+    /// path that the project must not read.
     fn exists(&self, path: &Path) -> bool;
 
     /// Whether a path exists and is a directory.
@@ -75,7 +79,7 @@ pub trait ReadEnvironment {
     /// `url`.
     fn permits(&self, name: &str) -> bool;
 
-    /// Returns the directory for temporary files.
+    /// Returns the directory for temporary files of the job. The directory is created with its first file.
     fn temp_dir(&self) -> PathBuf;
 }
 

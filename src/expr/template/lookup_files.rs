@@ -83,10 +83,16 @@ impl FileLookup<'_> {
     fn read(&self, path: &str) -> Result<String> {
         let path = self.path(path)?;
         self.evaluator.record_file_read(&path);
-        match self.evaluator.system().read(&path) {
+        match self.evaluator.read_file(&path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(problem) => Err(self.fail(format!("cannot read `{}`: {problem}", path.display()))),
         }
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        let refused =
+            |problem| self.fail(format!("cannot look at `{}`: {problem}", path.display()));
+        self.evaluator.path_exists(path).map_err(refused)
     }
 
     fn file(&self, path: &str) -> Result<List> {
@@ -141,6 +147,9 @@ impl FileLookup<'_> {
         self.evaluator.record_file_read(directory);
         let glob = Glob::new(&name.to_string_lossy());
         let system = self.evaluator.system();
+        let outside =
+            |problem| self.fail(format!("cannot list `{}`: {problem}", directory.display()));
+        system.check_read(directory).map_err(outside)?;
         let entries = system.list(directory).unwrap_or_default().into_iter();
         let matching = entries.filter(|entry| {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
@@ -191,7 +200,7 @@ impl FileLookup<'_> {
         for candidate in candidates {
             let path = self.path(&candidate)?;
             self.evaluator.record_file_read(&path);
-            if self.evaluator.system().exists(&path) {
+            if self.exists(&path)? {
                 return Ok(vec![path.to_string_lossy().into_owned().into()]);
             }
         }
@@ -276,7 +285,7 @@ impl FileLookup<'_> {
         let full = self.path(&path)?;
         let keeps = path != "/dev/null";
         self.evaluator.record_file_read(&full);
-        if keeps && self.evaluator.system().exists(&full) {
+        if keeps && self.exists(&full)? {
             let text = self.read(&path)?;
             let password = text.lines().next().unwrap_or_default();
             let password = password.split(" salt=").next().unwrap_or_default();

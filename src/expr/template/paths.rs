@@ -15,7 +15,7 @@ use crate::expr::lookup_options::LookupOptions;
 use crate::value::Value;
 
 use super::arguments::{FilterArguments, FilterTable};
-use super::error::Result;
+use super::error::{Result, filter_error};
 use super::variables::Variables;
 
 /// The filters on paths that take standard filter arguments.
@@ -74,11 +74,14 @@ pub(super) fn get_dir(
 }
 
 pub(super) fn which(state: &State, name: String) -> Result<JinjaValue> {
-    let path = Variables::from_state(state)?
-        .evaluator
-        .system()
-        .which(&name);
-    Ok(text_of(&path.unwrap_or_default()))
+    let variables = Variables::from_state(state)?;
+    let system = variables.evaluator.system();
+    if name.contains('/') {
+        let refused =
+            |problem| filter_error(format!("`which`: cannot look at `{name}`: {problem}"));
+        system.check_read(Path::new(&name)).map_err(refused)?;
+    }
+    Ok(text_of(&system.which(&name).unwrap_or_default()))
 }
 
 fn text_of(path: &Path) -> JinjaValue {

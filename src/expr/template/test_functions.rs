@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State};
 
-use crate::expr::ports::LocalContext;
+use crate::expr::evaluator::Evaluator;
+use crate::expr::ports::ReadError;
 use crate::value::Value;
 
 use super::arguments::{CallArguments, FilterArguments, PREFIXES};
@@ -42,26 +43,27 @@ const TESTS: &[(&[&str], &[&str], TestFn)] = &[
     (&["nan", "isnan"], &[], is_nan),
     (&["version", "version_compare"], VERSION, version),
     (&["exists"], &[], |args| {
-        test_path(args, |system, path| system.exists(path))
+        test_path(args, Evaluator::path_exists)
     }),
     (&["directory", "is_dir"], &[], |args| {
-        test_path(args, |system, path| system.is_dir(path))
+        test_path(args, Evaluator::path_is_dir)
     }),
     (&["file", "is_file"], &[], |args| {
-        test_path(args, |system, path| {
-            system.exists(path) && !system.is_dir(path)
+        test_path(args, |evaluator, path| {
+            Ok(evaluator.path_exists(path)? && !evaluator.path_is_dir(path)?)
         })
     }),
-    (&["link", "is_link"], &[], |args| {
-        test_path(args, |system, path| system.is_link(path))
-    }),
+    (&["link", "is_link"], &[], |args| test_path(args, is_link)),
     (&["link_exists"], &[], |args| {
-        test_path(args, |system, path| {
-            system.exists(path) || system.is_link(path)
+        test_path(args, |evaluator, path| {
+            Ok(is_link(evaluator, path)? || evaluator.path_exists(path)?)
         })
     }),
     (&["mount", "is_mount"], &[], |args| {
-        test_path(args, |system, path| system.is_mount(path))
+        test_path(args, |evaluator, path| {
+            evaluator.system().check_read(path)?;
+            Ok(evaluator.system().is_mount(path))
+        })
     }),
     (&["same_file", "is_same_file"], &["path"], same_file),
     (&["abs", "is_abs"], &[], |args| starts_with(args, "/")),
@@ -132,13 +134,27 @@ pub(super) fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("escaped", |value: &JinjaValue| value.is_safe());
 }
 
-type PathPredicate = fn(&dyn LocalContext, &Path) -> bool;
+type ReadResult = std::result::Result<bool, ReadError>;
+
+type PathPredicate = fn(&Evaluator, &Path) -> ReadResult;
 
 fn test_path(args: &FilterArguments<'_>, holds: PathPredicate) -> Result<bool> {
     let path = PathBuf::from(args.subject_text()?);
     let evaluator = args.evaluator();
     evaluator.record_file_read(&path);
-    Ok(holds(evaluator.system(), &path))
+    holds(evaluator, &path).map_err(|problem| unreadable(args, &path, &problem))
+}
+
+fn unreadable(args: &FilterArguments<'_>, path: &Path, problem: &ReadError) -> minijinja::Error {
+    args.fail(format!("cannot look at `{}`: {problem}", path.display()))
+}
+
+/// Whether the path itself is a link. The place to which it leads does not matter.
+fn is_link(evaluator: &Evaluator, path: &Path) -> ReadResult {
+    evaluator
+        .system()
+        .check_read(path.parent().unwrap_or(path))?;
+    Ok(evaluator.system().is_link(path))
 }
 
 fn starts_with(args: &FilterArguments<'_>, start: &str) -> Result<bool> {
@@ -149,11 +165,14 @@ fn same_file(args: &FilterArguments<'_>) -> Result<bool> {
     let system = args.evaluator().system();
     let other = args.text("path")?.unwrap_or_default();
     let paths = [args.subject_text()?, other].map(PathBuf::from);
-    let [own, other] = paths.map(|path| {
-        args.evaluator().record_file_read(&path);
-        system.exists(&path).then(|| system.real_path(&path))
-    });
-    Ok(own.is_some() && own == other)
+    let mut real = Vec::new();
+    for path in &paths {
+        args.evaluator().record_file_read(path);
+        let exists = args.evaluator().path_exists(path);
+        let exists = exists.map_err(|problem| unreadable(args, path, &problem))?;
+        real.push(exists.then(|| system.real_path(path)));
+    }
+    Ok(real[0].is_some() && real[0] == real[1])
 }
 
 fn matches(args: &FilterArguments<'_>, kind: &str) -> Result<bool> {

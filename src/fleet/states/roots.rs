@@ -6,6 +6,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::project::ReadScope;
 use crate::states::{FileRoots, FileRootsError};
 use crate::system::fs;
 use crate::system::fs::WalkLimits;
@@ -13,28 +14,49 @@ use crate::system::fs::WalkLimits;
 /// The largest file of a state tree that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
+/// The reason why a file is not read although a link in a root leads to it.
+const OUTSIDE: &str =
+    "a symbolic link leads out of the state roots; make its target a root as well";
+
 /// State trees in folders. The first folder that contains a file wins.
 #[derive(Debug, Clone)]
 pub struct FolderRoots {
     folders: Vec<PathBuf>,
+    /// The folders again: no link in one of them leads elsewhere.
+    scope: ReadScope,
 }
 
 impl FolderRoots {
     /// Creates the file roots of these folders.
     pub fn new(folders: Vec<PathBuf>) -> Self {
-        Self { folders }
+        let mut scope = ReadScope::default();
+        folders.iter().for_each(|folder| scope.add_folder(folder));
+        Self { folders, scope }
     }
 
     /// Returns the path of a file.
     ///
     /// None if no folder has the file, or if the path would leave the folders.
-    fn find(&self, path: &str) -> Option<PathBuf> {
+    ///
+    /// # Errors
+    ///
+    /// A link leads out of the folders.
+    fn find(&self, path: &str) -> Result<Option<PathBuf>, FileRootsError> {
         let path = Path::new(path.trim_start_matches('/'));
         let stays = path
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let mut candidates = self.folders.iter().map(|folder| folder.join(path));
-        candidates.find(|place| stays && fs::is_file(place))
+        let is_there =
+            |place: &PathBuf| stays && (!self.scope.contains(place) || fs::is_file(place));
+        let Some(found) = candidates.find(is_there) else {
+            return Ok(None);
+        };
+        let real = self.scope.resolve(&found).map_err(|_| FileRootsError {
+            path: found.display().to_string(),
+            reason: OUTSIDE.to_owned(),
+        })?;
+        Ok(Some(real))
     }
 }
 
@@ -47,7 +69,7 @@ fn read_error(error: &fs::Error, path: &Path) -> FileRootsError {
 
 impl FileRoots for FolderRoots {
     fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, FileRootsError> {
-        let Some(file) = self.find(path) else {
+        let Some(file) = self.find(path)? else {
             return Ok(None);
         };
         let bytes =
@@ -59,14 +81,20 @@ impl FileRoots for FolderRoots {
         let mut all = Vec::new();
         for root in &self.folders {
             let start = root.join(folder.trim_matches('/'));
-            if !fs::is_dir(&start) {
+            if self.scope.contains(&start) && !fs::is_dir(&start) {
                 continue;
             }
-            let found = fs::walk(&start, WalkLimits::default());
+            let real = self.scope.resolve(&start).map_err(|_| FileRootsError {
+                path: start.display().to_string(),
+                reason: OUTSIDE.to_owned(),
+            })?;
+            let found = fs::walk(&real, WalkLimits::default());
             let found = found.map_err(|error| read_error(&error, &start))?;
             for entry in found {
-                let below = entry.path.strip_prefix(root).unwrap_or(&entry.path);
-                if fs::is_file(&entry.path) {
+                let below = start.join(entry.path.strip_prefix(&real).unwrap_or(&entry.path));
+                let below = below.strip_prefix(root).unwrap_or(&below);
+                // Reading a link that leads out of the folders reports it.
+                if !self.scope.contains(&entry.path) || fs::is_file(&entry.path) {
                     all.push(below.to_string_lossy().into_owned());
                 }
             }
@@ -77,7 +105,7 @@ impl FileRoots for FolderRoots {
     }
 
     fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
-        let Some(file) = self.find(path) else {
+        let Some(file) = self.find(path)? else {
             return Ok(None);
         };
         let mode = fs::mode_of(&file).map_err(|error| read_error(&error, &file))?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Sources;
 use crate::fleet::{Error, ErrorKind};
+use crate::project::{OutsideError, ReadScope, Trust, enclosing_project};
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::tasks::{Tasks, read_tasks};
@@ -26,7 +27,11 @@ pub struct LoadedTasks {
 /// # Errors
 ///
 /// The named file does not exist, or a file has errors.
-pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error> {
+pub fn find_tasks(
+    file: Option<&Path>,
+    here: &Path,
+    allowed: &[String],
+) -> Result<LoadedTasks, Error> {
     let file = match file {
         Some(file) => Some(explicit_file(&fs::absolute(file, here))?),
         None => nearest_file(here),
@@ -39,7 +44,12 @@ pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error
             sources,
         });
     };
-    let read = |path: &Path| fs::read_to_string(path).map_err(|error| error.to_string());
+    let scope = scope_of(&file, allowed);
+    let read = |path: &Path| {
+        let outside = |error| format!("{error}; {}", OutsideError::help());
+        let real = scope.resolve(path).map_err(outside)?;
+        fs::read_to_string(&real).map_err(|error| error.to_string())
+    };
     match read_tasks(&file, &mut sources, &read) {
         Ok(tasks) => Ok(LoadedTasks {
             file: Some(file),
@@ -48,6 +58,19 @@ pub fn find_tasks(file: Option<&Path>, here: &Path) -> Result<LoadedTasks, Error
         }),
         Err(problems) => Err(Error::with_sources(ErrorKind::Invalid, problems, sources)),
     }
+}
+
+/// Returns the files that a tasks file may include: those of its folder, its project and its repository.
+fn scope_of(file: &Path, allowed: &[String]) -> ReadScope {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut scope = ReadScope::of_folder(folder);
+    scope.set_trust(&Trust::new(allowed.iter().cloned(), false));
+    scope.add_file(file);
+    scope.add_repository_of(file);
+    if let Some(project) = enclosing_project(folder, None) {
+        scope.add_folder(&project);
+    }
+    scope
 }
 
 /// Returns the named file, or the tasks file in the named folder.

@@ -50,6 +50,7 @@ fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
 pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<ValidationReport> {
     let mut own = ValidationReport::default();
     let mut loader = FileLoader::new(&mut own.sources, env, Limits::default());
+    loader.scope().add_file(file);
     let loaded = Project::load(file, &mut loader, &Limits::default());
     own.problems.append(loader.take_warnings());
     drop(loader);

@@ -21,6 +21,10 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadE
     let env = Env::of_this_process();
     let mut sources = Sources::default();
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    add_named(
+        &fs::absolute(Path::new(&options.ensemble), &cwd),
+        &mut loader,
+    );
     let found = find_target(&options.ensemble, &cwd, &mut loader);
     let path = match &found {
         ValidationTarget::Ensemble => return Ok(vec![ensemble(options)]),
@@ -60,5 +64,20 @@ fn set_trust(
     let trust = project::trust_for_file(&request, folder, loader)?;
     loader.set_trust(&trust, folder);
     loader.set_predefined_repositories(folder, None);
+    let search_root = Env::of_this_process();
+    let search_root = search_root.non_empty("UNFURL_SEARCH_ROOT").map(Path::new);
+    if let Some(project) = project::enclosing_project(folder, search_root) {
+        loader.scope().add_folder(&project);
+    }
+    loader.scope().add_repository_of(path);
     Ok(())
+}
+
+/// Permits to read the file or folder that the user names.
+fn add_named(path: &Path, loader: &mut FileLoader<'_>) {
+    if fs::is_dir(path) {
+        loader.scope().add_folder(path);
+    } else {
+        loader.scope().add_file(path);
+    }
 }

@@ -253,8 +253,17 @@ pub struct TemporaryDir(PathBuf);
 impl TemporaryDir {
     /// Creates a folder in `parent` that only this user can access.
     pub fn create_in(parent: &Path, prefix: &str) -> Result<Self, Error> {
-        let path = parent.join(format!("{prefix}{}", ulid::Ulid::generate()));
         create_dir_all(parent)?;
+        Self::create(parent.join(format!("{prefix}{}", ulid::Ulid::generate())))
+    }
+
+    /// Creates a folder that only this user can access, in an existing one.
+    ///
+    /// # Errors
+    ///
+    /// The path exists already, or cannot be created.
+    pub fn create(path: PathBuf) -> Result<Self, Error> {
+        use std::os::unix::fs::DirBuilderExt as _;
         let create = || DirBuilder::new().mode(0o700).create(&path);
         fault::call(SystemCall::MakeFolder(&path), create)
             .map_err(error_context(FileAction::CreateFolder, &path))?;

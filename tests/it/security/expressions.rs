@@ -1,1 +1,780 @@
 //! Security of expressions: S3 and S9, no write and no foreign read while loading and planning.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::Signal;
+
+use crate::drafts::topology;
+use crate::support::{Run, TestEnv, wait_for};
+
+/// A text that no output may contain.
+const CANARY: &str = "c4n4ry";
+
+/// The content of the foreign file: a value for each of the lookups, and the lines of a `shadow` file.
+const FOREIGN: &str = "c4n4ry:$6$c4n4ry:19000:0:99999:7:::\n[global]\nkey=c4n4ry\n{{ 'c4n4ry' }}\n";
+
+/// A project in the working folder, and beside it a folder with files of another user.
+struct Hostile {
+    env: TestEnv,
+    outside: PathBuf,
+}
+
+impl Hostile {
+    fn new() -> Self {
+        let env = TestEnv::new();
+        let outside = env.work().with_file_name("outside");
+        fs::create_dir_all(outside.join("sub")).unwrap();
+        for name in ["secret.txt", "secret.yaml", "secret.csv", "sub/secret.txt"] {
+            fs::write(outside.join(name), FOREIGN).unwrap();
+        }
+        env.write("unfurl.yaml", "apiVersion: unfurl/v1.0.0\nkind: Project\n");
+        env.write("data/own.txt", "own\n");
+        symlink("../outside/secret.txt", env.work().join("link.txt")).unwrap();
+        symlink("../outside/secret.yaml", env.work().join("link.yaml")).unwrap();
+        symlink("../outside", env.work().join("linked")).unwrap();
+        symlink("linked", env.work().join("twice")).unwrap();
+        symlink(env.work().join("data"), outside.join("back")).unwrap();
+        Self { env, outside }
+    }
+
+    /// The ways to name a foreign file.
+    fn paths(&self) -> Vec<String> {
+        let absolute = self.outside.join("secret.txt").display().to_string();
+        vec![
+            absolute,
+            "../outside/secret.txt".to_owned(),
+            "data/../../outside/secret.txt".to_owned(),
+            "link.txt".to_owned(),
+            "linked/secret.txt".to_owned(),
+            "twice/sub/secret.txt".to_owned(),
+            "/proc/self/environ".to_owned(),
+        ]
+    }
+
+    /// The files outside of the project with their contents, and those of the project's git and records.
+    fn snapshot(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let root = self.env.work().parent().unwrap().to_owned();
+        let mut files = BTreeMap::new();
+        let mut folders = vec![root];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                let is_link = path.is_symlink();
+                if name == "planned" || name.ends_with(".lock") {
+                    continue;
+                }
+                files.insert(path.clone(), Vec::new());
+                if path.is_dir() && !is_link {
+                    folders.push(path);
+                } else if !is_link {
+                    files.insert(path.clone(), fs::read(&path).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// Asserts that the project's output and files do not have the foreign text.
+    #[track_caller]
+    fn has_no_canary(&self, run: &Run) {
+        assert!(!run.all().contains(CANARY), "{run}");
+        for (path, bytes) in self.env.files() {
+            let inside = !path.contains("/link") && !path.contains("/twice");
+            let text = String::from_utf8_lossy(&bytes);
+            let is_template = path.ends_with("ensemble.yaml");
+            assert!(
+                !inside || is_template || !text.contains(CANARY),
+                "{path}\n{run}"
+            );
+        }
+    }
+
+    /// Makes an ensemble with one node per expression, which is its property and an input of its task.
+    fn nodes(&self, expressions: &[String]) {
+        let mut text = String::new();
+        for (place, expression) in expressions.iter().enumerate() {
+            writeln!(
+                text,
+                "n{place}:
+  type: tosca.nodes.Root
+  interfaces:
+    Standard:
+      configure:
+        implementation: Shell
+        inputs:
+          command: 'echo {{{{ inputs.value }}}}'
+          value: {expression}"
+            )
+            .unwrap();
+        }
+        let mut inputs = String::new();
+        for (place, expression) in expressions.iter().enumerate() {
+            writeln!(inputs, "i{place}: {{type: any, default: {expression}}}").unwrap();
+        }
+        let draft = topology("inputs:\n  <inputs>\nnode_templates:\n  <nodes>");
+        let ensemble = draft.with("inputs", inputs).with("nodes", text).build();
+        self.env.write("ensemble.yaml", &ensemble);
+    }
+}
+
+/// The expressions that write, each with a path.
+fn writes(path: &str) -> Vec<String> {
+    vec![
+        format!("{{eval: {{file: '{path}', contents: hacked}}}}"),
+        format!("\"{{{{ {{'eval': {{'file': '{path}', 'contents': 'hacked'}}}} | eval }}}}\""),
+        format!("{{eval: {{abspath: ['{path}/x', '.', true]}}}}"),
+        format!("\"{{{{ '{path}/x' | abspath('ensemble', true) }}}}\""),
+        format!("{{eval: {{lookup: {{password: '{path}'}}}}}}"),
+    ]
+}
+
+/// V1: no evaluation while planning and inspecting writes a file, wherever it is.
+#[test]
+fn s3_planning_and_inspecting_write_no_file() {
+    let hostile = Hostile::new();
+    hostile.env.git(&["init", "-q"]);
+    let absolute = hostile.outside.join("made").display().to_string();
+    let mut expressions = vec![
+        "{eval: {tempfile: hacked, suffix: .txt}}".to_owned(),
+        "\"{{ {'eval': {'tempfile': 'hacked'}} | eval }}\"".to_owned(),
+        "{eval: {get_dir: [artifacts, true]}}".to_owned(),
+        "\"{{ 'secrets' | get_dir(true) }}\"".to_owned(),
+        "{eval: {get_dir: tmp}}".to_owned(),
+    ];
+    let paths = [
+        &*absolute,
+        "../outside/made",
+        "../home/.bashrc",
+        "linked/made",
+        "made/by/plan.txt",
+        "artifacts/x/y",
+        ".git/hooks/post-checkout",
+        "jobs/x.yaml",
+        "ensemble.yaml",
+    ];
+    expressions.extend(paths.iter().flat_map(|path| writes(path)));
+    hostile.nodes(&expressions);
+    let before = hostile.snapshot();
+    let mut commands: Vec<Vec<String>> = ["validate", "plan", "status", "explain", "export"]
+        .map(|name| vec![name.to_owned()])
+        .to_vec();
+    for place in 0..expressions.len() {
+        let query = format!("::root::inputs::i{place}");
+        commands.push(vec!["status".to_owned(), "--query".to_owned(), query]);
+        let own = format!("{{eval: {}}}", expressions[place]);
+        if place % 7 == 0 && !own.contains('"') {
+            commands.push(vec!["plan".to_owned(), "--query".to_owned(), own]);
+        }
+    }
+    for command in &commands {
+        let run = hostile.env.unfurl(command).does_not_panic();
+        let after = hostile.snapshot();
+        let new: Vec<_> = after
+            .keys()
+            .filter(|path| !before.contains_key(*path))
+            .collect();
+        assert!(new.is_empty(), "{new:?}\n{run}");
+        assert!(after == before, "{run}");
+    }
+}
+
+/// V1: a plan gives the value that the run will have, and the run writes the file.
+#[test]
+fn s3_the_same_expression_writes_when_its_task_runs() {
+    let hostile = Hostile::new();
+    let file = "{eval: {file: out/a.json, contents: {k: v}}}";
+    hostile.nodes(&[
+        file.to_owned(),
+        "{eval: {file: artifacts/b.txt, contents: b1}, select: contents}".to_owned(),
+        "{eval: {tempfile: t1, suffix: .txt}}".to_owned(),
+        "{eval: {get_dir: [artifacts, true]}}".to_owned(),
+        "\"{{ {'eval': {'tempfile': {'a': 1}, 'suffix': '.yaml'}} | eval }}\"".to_owned(),
+        "{eval: {concat: [{get_dir: tmp}, /x]}}".to_owned(),
+    ]);
+    let text = hostile.env.read("ensemble.yaml");
+    // Commands show what they see of the files.
+    let text = text.replace(
+        "'echo {{ inputs.value }}'",
+        "'v={{ inputs.value }}; echo \"$v\" >> seen; ls -d \"$v\" >> seen; cat \"$v\" >> seen 2>/dev/null; \
+         stat -c %a \"${v%/*}\" >> seen; true'",
+    );
+    hostile.env.write("ensemble.yaml", &text);
+    let plan = hostile.env.unfurl(["plan"]).succeeds();
+    assert!(!hostile.env.work().join("out").exists(), "{plan}");
+    let run = hostile.env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(
+        hostile.env.read("out/a.json"),
+        "{\n  \"k\": \"v\"\n}",
+        "{run}"
+    );
+    assert_eq!(hostile.env.read("artifacts/b.txt"), "b1");
+    assert!(hostile.env.work().join("artifacts/n3").is_dir());
+    let seen = hostile.env.read("seen");
+    for expected in ["t1", "a: 1", "700"] {
+        assert!(seen.contains(expected), "{expected} in {seen}");
+    }
+    // The temporary folder is gone with the job.
+    let tmp = hostile.env.work().with_file_name("tmp");
+    assert_eq!(fs::read_dir(tmp).unwrap().count(), 0, "{seen}");
+    // What was only requested by a plan does not count as a change.
+    hostile.nodes(&[file.to_owned()]);
+    hostile.env.unfurl(["deploy", "--approve"]).succeeds();
+    let again = hostile
+        .env
+        .unfurl(["deploy", "--approve", "--output", "json"])
+        .succeeds();
+    let job = &again.json()["job"];
+    assert_eq!(job["total"], job["skipped"], "{again}");
+}
+
+/// V1: a dry run changes nothing but temporary files.
+#[test]
+fn s3_a_dry_run_writes_no_file_of_the_ensemble() {
+    let hostile = Hostile::new();
+    hostile.nodes(&["{eval: {file: out/a.txt, contents: x}}".to_owned()]);
+    let text = hostile.env.read("ensemble.yaml");
+    let line = text.lines().find(|line| line.contains("command:")).unwrap();
+    let indentation = line.split("command").next().unwrap();
+    let with = format!("{indentation}dryrun: --dry\n{line}");
+    hostile
+        .env
+        .write("ensemble.yaml", &text.replace(line, &with));
+    hostile
+        .env
+        .unfurl(["deploy", "--approve", "--dryrun"])
+        .succeeds();
+    assert!(!hostile.env.work().join("out").exists());
+}
+
+/// V1: a running task, too, writes only below its ensemble and into its temporary folder.
+#[test]
+fn s3_a_task_writes_only_below_the_ensemble() {
+    let absolute = |hostile: &Hostile| hostile.outside.join("made").display().to_string();
+    let paths = [
+        "ABSOLUTE",
+        "../outside/made",
+        "linked/made",
+        "link.txt",
+        ".git/hooks/post-checkout",
+        "changes/x",
+        "jobs/x",
+        "a/../jobs/x",
+        "ensemble.yaml",
+        "unfurl.yaml",
+        "jobs.tsv",
+        "ensemble.yaml.lock",
+        ".gitattributes",
+        "sub/.gitmodules",
+        "local/digest.key",
+    ];
+    let hostile = Hostile::new();
+    hostile.env.git(&["init", "-q"]);
+    let files = paths.map(|path| path.replace("ABSOLUTE", &absolute(&hostile)));
+    let expressions: Vec<String> = files
+        .iter()
+        .map(|path| writes(path).swap_remove(0))
+        .collect();
+    hostile.nodes(&expressions);
+    let before = hostile.snapshot();
+    for options in [&[][..], &["--allow", "read,write,file,pipe"]] {
+        let mut arguments = vec!["deploy", "--approve", "--keep-going"];
+        arguments.retain(|it| *it != "--keep-going");
+        arguments.extend(options);
+        let run = hostile.env.unfurl(arguments).does_not_panic();
+        assert_ne!(run.code, 0, "{run}");
+        for (path, bytes) in &before {
+            let record = ["ensemble.yaml", "jobs.tsv"]
+                .iter()
+                .any(|name| path.ends_with(name));
+            let now = if path.is_file() && !path.is_symlink() {
+                fs::read(path).unwrap()
+            } else {
+                Vec::new()
+            };
+            assert!(record || now == *bytes, "{}\n{run}", path.display());
+        }
+        for (path, bytes) in hostile.snapshot() {
+            assert!(
+                !String::from_utf8_lossy(&bytes).contains("hacked")
+                    || path.ends_with("ensemble.yaml")
+                    || path
+                        .components()
+                        .any(|part| part.as_os_str() == "jobs" || part.as_os_str() == "changes"),
+                "{}\n{run}",
+                path.display()
+            );
+            assert!(
+                !path.starts_with(&hostile.outside) || before.contains_key(&path),
+                "{}\n{run}",
+                path.display()
+            );
+        }
+        run.says(&["must not write to"]);
+    }
+}
+
+/// V1: the temporary folder goes with a job that failed, and a killed job's goes with the next job.
+#[test]
+fn s10_temporary_files_do_not_outlive_their_job() {
+    let hostile = Hostile::new();
+    hostile.nodes(&["{eval: {tempfile: t1}}".to_owned()]);
+    let text = hostile.env.read("ensemble.yaml");
+    let with = |command: &str| {
+        let text = text.replace("'echo {{ inputs.value }}'", &format!("'{command}'"));
+        hostile.env.write("ensemble.yaml", &text);
+    };
+    let tmp = hostile.env.work().with_file_name("tmp");
+    let left = || {
+        let entries = fs::read_dir(&tmp)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect::<Vec<_>>()
+    };
+    with("cat {{ inputs.value }} > seen; false");
+    let run = hostile.env.unfurl(["deploy", "--approve"]);
+    assert_ne!(run.does_not_panic().code, 0);
+    assert_eq!(hostile.env.read("seen"), "t1");
+    assert_eq!(left(), [] as [PathBuf; 0]);
+    with("cat {{ inputs.value }} > begun; sleep 60");
+    let started = hostile.env.start(["deploy", "--approve"]);
+    hostile.env.wait_for("begun");
+    started.signal(Signal::SIGKILL);
+    drop(started);
+    assert_eq!(left().len(), 1);
+    with("true {{ inputs.value }}");
+    hostile
+        .env
+        .unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .does_not_panic();
+    wait_for("the end of the temporary folder", || {
+        left().is_empty().then_some(())
+    });
+}
+
+/// The expressions that read a file, each with a path.
+fn reads(path: &str) -> Vec<String> {
+    let folder = Path::new(path).parent().unwrap().display().to_string();
+    let folder = if folder.is_empty() { "." } else { &folder };
+    let mut all = vec![
+        format!("{{eval: {{file: '{path}'}}}}"),
+        format!("{{eval: {{file: '{path}'}}, select: contents}}"),
+        format!("{{eval: {{template: {{path: '{path}'}}}}}}"),
+        format!("{{eval: {{lookup: {{file: '{path}'}}}}}}"),
+    ];
+    let templates = [
+        format!("lookup('file', '{path}')"),
+        format!("lookup('unvault', '{path}')"),
+        format!("lookup('template', '{path}')"),
+        format!("lookup('first_found', '{path}')"),
+        format!("lookup('csvfile', 'c4 file={path} delimiter=: col=1')"),
+        format!("lookup('ini', 'key file={path}')"),
+        format!("lookup('password', '{path}')"),
+        format!("query('file', '{path}')"),
+        format!("'{path}' is exists"),
+        format!("'{path}' is file"),
+        format!("'{path}' is directory"),
+        format!("'{path}' is same_file '{path}'"),
+        format!("'{path}' is mount"),
+    ];
+    let is_link = path == "link.txt";
+    all.extend(templates.map(|template| format!("\"{{{{ {template} }}}}\"")));
+    if !is_link {
+        all.push(format!("\"{{{{ lookup('fileglob', '{folder}/*') }}}}\""));
+        all.push(format!("\"{{{{ '{folder}/*' | fileglob }}}}\""));
+        all.push(format!("\"{{{{ '{path}' is link }}}}\""));
+    }
+    all
+}
+
+/// V9: no expression reads a file outside of the project, by whatever name.
+#[test]
+fn s9_expressions_read_nothing_outside_of_the_project() {
+    let hostile = Hostile::new();
+    let expressions: Vec<String> = hostile
+        .paths()
+        .iter()
+        .flat_map(|path| reads(path))
+        .collect();
+    hostile.nodes(&expressions);
+    for command in [
+        &["plan"][..],
+        &["validate"],
+        &["export"],
+        &["plan", "--output", "json"],
+    ] {
+        let run = hostile.env.unfurl(command).does_not_panic();
+        hostile.has_no_canary(&run);
+    }
+    let plan = hostile.env.unfurl(["plan"]).does_not_panic();
+    for (place, expression) in expressions.iter().enumerate() {
+        assert!(plan.all().contains(&format!("n{place}")), "{expression}");
+        // Each form of each kind of path is asked for once; the plan above has all of them.
+        if place % 3 == 0 {
+            let query = format!("::root::inputs::i{place}");
+            let run = hostile
+                .env
+                .unfurl(["status", "--query", &query])
+                .does_not_panic();
+            hostile.has_no_canary(&run);
+            let refused = run.all().contains("outside of the project");
+            assert!(refused && run.code != 0, "{expression}\n{run}");
+        }
+    }
+    let refusals = plan.all().matches("outside of the project").count();
+    assert!(
+        refusals >= expressions.len(),
+        "{refusals} of {}\n{plan}",
+        expressions.len()
+    );
+}
+
+/// V9: a path may be written anywhere, but no digest of foreign files gets into a record.
+#[test]
+fn s9_a_foreign_path_has_a_text_and_no_digest() {
+    let hostile = Hostile::new();
+    let folder = hostile.outside.display().to_string();
+    hostile.nodes(&[
+        format!("{{eval: {{abspath: '{folder}'}}}}"),
+        "\"{{ 'linked' | abspath }}\"".to_owned(),
+        "\"{{ 'linked/secret.txt' | realpath }}\"".to_owned(),
+    ]);
+    let run = hostile.env.unfurl(["deploy", "--approve"]).succeeds();
+    hostile.has_no_canary(&run);
+    fs::write(hostile.outside.join("secret.txt"), "changed").unwrap();
+    let again = hostile
+        .env
+        .unfurl(["deploy", "--approve", "--output", "json"])
+        .succeeds();
+    let job = &again.json()["job"];
+    assert_eq!(job["total"], job["skipped"], "{again}");
+}
+
+/// V9: the project's own files are read as before, also through links and `..` in it.
+#[test]
+fn s9_files_of_the_project_are_read() {
+    let hostile = Hostile::new();
+    symlink("data/own.txt", hostile.env.work().join("inner.txt")).unwrap();
+    let absolute = hostile
+        .env
+        .work()
+        .join("data/own.txt")
+        .display()
+        .to_string();
+    for path in [
+        &*absolute,
+        "data/own.txt",
+        "data/../data/own.txt",
+        "inner.txt",
+        "linked/back/own.txt",
+    ] {
+        hostile.nodes(&[format!("\"{{{{ lookup('file', '{path}') }}}}\"")]);
+        let run = hostile
+            .env
+            .unfurl(["status", "--query", "::root::inputs::i0"]);
+        assert!(run.stdout.contains("own"), "{path}\n{run}");
+    }
+}
+
+/// V9: the user can allow more, by name or with trust for the project.
+#[test]
+fn s9_the_user_allows_foreign_reads() {
+    let hostile = Hostile::new();
+    hostile.nodes(&["\"{{ lookup('file', '../outside/secret.txt') }}\"".to_owned()]);
+    let query = ["status", "--query", "::root::inputs::i0"];
+    let refused = hostile.env.unfurl(query);
+    refused.says(&["outside of the project", "--allow read"]);
+    let run = hostile
+        .env
+        .unfurl(query.iter().copied().chain(["--allow", "read"]));
+    assert!(run.succeeds().stdout.contains(CANARY));
+}
+
+/// An ensemble whose service template has this text, and the one node that it needs.
+fn service(text: &str) -> String {
+    let template = text.replace('\n', "\n    ");
+    format!(
+        "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
+         tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    {template}\n    \
+         topology_template: {{node_templates: {{a: {{type: tosca.nodes.Root}}}}}}\n"
+    )
+}
+
+/// V9: imports, includes and repositories read nothing outside of the project and quote no line of it.
+#[test]
+fn s9_loading_reads_nothing_outside_of_the_project() {
+    let hostile = Hostile::new();
+    let outside = hostile.outside.display().to_string();
+    let yaml = [
+        format!("{outside}/secret.yaml"),
+        "../outside/secret.yaml".to_owned(),
+        "data/../../outside/secret.yaml".to_owned(),
+        "link.yaml".to_owned(),
+        "linked/secret.yaml".to_owned(),
+        "/etc/passwd".to_owned(),
+        "/proc/self/environ".to_owned(),
+    ];
+    let mut texts = Vec::new();
+    for path in &yaml {
+        texts.push(service(&format!("imports: ['{path}']")));
+        texts.push(service(&format!("imports: [{{file: '{path}'}}]")));
+        texts.push(service(&format!("+include: '{path}'")));
+        texts.push(service(&format!("+?include: '{path}'")));
+        texts.push(service(&format!(
+            "metadata: {{+include: {{file: '{path}'}}}}"
+        )));
+        texts.push(format!("+include: '{path}'\n{}", service("")));
+    }
+    for url in [
+        format!("file:{outside}"),
+        format!("file://{outside}"),
+        "file:../outside".to_owned(),
+        outside.clone(),
+        "file:linked".to_owned(),
+    ] {
+        texts.push(service(&format!(
+            "repositories: {{r: {{url: '{url}'}}}}\nimports: [{{file: secret.yaml, repository: r}}]"
+        )));
+        texts.push(service(&format!(
+            "metadata: {{+include: {{file: secret.yaml, repository: {{url: '{url}'}}}}}}"
+        )));
+        texts.push(format!(
+            "{}environment: {{repositories: {{r: {{url: '{url}'}}}}}}\n",
+            service("imports: [{file: secret.yaml, repository: r}]")
+        ));
+    }
+    texts.push(service(
+        "imports: [{file: ../outside/secret.yaml, repository: self}]",
+    ));
+    texts.push(service(
+        "imports: [{file: ../outside/secret.yaml, repository: project}]",
+    ));
+    for text in &texts {
+        hostile.env.write("ensemble.yaml", text);
+        for command in ["validate", "plan"] {
+            let run = hostile.env.unfurl([command]).does_not_panic();
+            assert!(
+                run.code != 0 && run.all().contains("out of the project")
+                    || run.all().contains("outside of the project"),
+                "{text}\n{run}"
+            );
+            assert!(
+                !run.all().contains(CANARY) && !run.all().contains("root:x"),
+                "{text}\n{run}"
+            );
+        }
+    }
+}
+
+/// V9: a project, its list of ensembles and its external ensembles lead to no foreign file.
+#[test]
+fn s9_projects_name_no_foreign_manifest() {
+    let head = "apiVersion: unfurl/v1.0.0\nkind: Project\n";
+    let project = |text: &str| vec![("unfurl.yaml", format!("{head}{text}"))];
+    let plain = || ("ensemble.yaml", service(""));
+    let cases: Vec<Vec<(&str, String)>> = vec![
+        project("ensembles: [{file: ../outside/secret.yaml}]\n"),
+        project("ensembles: [{file: linked/secret.yaml}]\n"),
+        project("ensembles: [{file: link.yaml}]\n"),
+        project("ensembles: [{file: secret.yaml, project: p}]\nprojects: {p: {url: 'https://x/y'}}\nlocalRepositories: {../outside: {url: 'https://x/y'}}\n"),
+        vec![project("+include: ../outside/secret.yaml\n").remove(0), plain()],
+        vec![project("environments: {+include: link.yaml}\n").remove(0), plain()],
+        vec![
+            project("environments: {defaults: {external: {x: {manifest: {file: ../outside/secret.yaml}}}}}\n").remove(0),
+            plain(),
+        ],
+        vec![
+            project("environments: {defaults: {external: {x: {manifest: {file: link.yaml}}}}}\n").remove(0),
+            plain(),
+        ],
+    ];
+    for files in cases {
+        let hostile = Hostile::new();
+        for (path, text) in &files {
+            hostile.env.write(path, text);
+        }
+        for command in ["validate", "plan", "status"] {
+            let run = hostile.env.unfurl([command]).does_not_panic();
+            assert!(run.code != 0, "{files:?}\n{run}");
+            let told = run.all();
+            let refused =
+                told.contains("outside of the project") || told.contains("out of the project");
+            assert!(refused && !told.contains(CANARY), "{files:?}\n{run}");
+        }
+    }
+}
+
+/// V9: a manifest or project file that is a link to a foreign file is not read.
+#[test]
+fn s9_a_manifest_is_no_link_to_a_foreign_file() {
+    for name in ["ensemble.yaml", "unfurl.yaml"] {
+        let hostile = Hostile::new();
+        hostile.env.write("ensemble.yaml", &service(""));
+        fs::remove_file(hostile.env.work().join(name)).unwrap();
+        symlink("../outside/secret.yaml", hostile.env.work().join(name)).unwrap();
+        for command in ["validate", "plan", "status"] {
+            let run = hostile.env.unfurl([command]).does_not_panic();
+            assert!(
+                run.code != 0 && run.all().contains("project by a symbolic link"),
+                "{name}\n{run}"
+            );
+            assert!(!run.all().contains(CANARY), "{name}\n{run}");
+        }
+    }
+}
+
+/// V9: links in the folder of a CSAR lead nowhere outside of it.
+#[test]
+fn s9_a_csar_folder_has_no_links_to_foreign_files() {
+    let hostile = Hostile::new();
+    let meta = "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: main.yaml\n";
+    hostile.env.write("../csar/TOSCA-Metadata/TOSCA.meta", meta);
+    let csar = hostile.env.work().with_file_name("csar");
+    let imports = |path: &str| {
+        let text =
+            format!("tosca_definitions_version: tosca_simple_yaml_1_3\nimports: ['{path}']\n");
+        fs::write(csar.join("main.yaml"), text).unwrap();
+    };
+    symlink("../outside/secret.yaml", csar.join("link.yaml")).unwrap();
+    symlink("../outside", csar.join("linked")).unwrap();
+    for path in [
+        "link.yaml",
+        "linked/secret.yaml",
+        "../outside/secret.yaml",
+        "/etc/passwd",
+    ] {
+        imports(path);
+        let run = hostile.env.unfurl(["validate", "../csar"]).does_not_panic();
+        assert!(
+            run.code != 0 && run.all().contains("the project"),
+            "{path}\n{run}"
+        );
+        assert!(
+            !run.all().contains(CANARY) && !run.all().contains("root:x"),
+            "{path}\n{run}"
+        );
+    }
+    fs::remove_file(csar.join("main.yaml")).unwrap();
+    symlink("../outside/secret.yaml", csar.join("main.yaml")).unwrap();
+    let run = hostile.env.unfurl(["validate", "../csar"]).does_not_panic();
+    assert!(run.code != 0 && !run.all().contains(CANARY), "{run}");
+}
+
+/// V9: links in a state root lead nowhere outside of the roots.
+#[test]
+fn s9_state_roots_have_no_links_to_foreign_files() {
+    let hostile = Hostile::new();
+    hostile
+        .env
+        .write("states/a.sls", "{% include 'link.txt' %}\n");
+    hostile.env.write(
+        "states/b.sls",
+        "x:\n  file.managed: [{name: /tmp/no, source: 'salt://link.txt'}]\n",
+    );
+    symlink(
+        "../../outside/secret.txt",
+        hostile.env.work().join("states/link.txt"),
+    )
+    .unwrap();
+    symlink(
+        "../../outside/secret.yaml",
+        hostile.env.work().join("states/c.sls"),
+    )
+    .unwrap();
+    symlink("../../outside", hostile.env.work().join("states/linked")).unwrap();
+    for name in ["a", "b", "c", "linked.secret"] {
+        let arguments = [
+            "state",
+            "test",
+            name,
+            "--file-root",
+            "states",
+            "-H",
+            "@local",
+        ];
+        let run = hostile.env.unfurl(arguments).does_not_panic();
+        assert!(
+            run.code != 0 && !run.all().contains(CANARY),
+            "{name}\n{run}"
+        );
+    }
+}
+
+/// V9: a task file includes files of its project alone.
+#[test]
+fn s9_task_files_include_nothing_foreign() {
+    let hostile = Hostile::new();
+    for path in [
+        "../outside/secret.yaml",
+        "link.yaml",
+        "linked/secret.yaml",
+        "/etc/passwd",
+    ] {
+        hostile
+            .env
+            .write("tasks.yaml", &format!("include: ['{path}']\n"));
+        let run = hostile.env.unfurl(["task", "--list"]).does_not_panic();
+        let told = run.all();
+        assert!(run.code != 0 && told.contains("the project"), "{run}");
+        assert!(!told.contains(CANARY) && !told.contains("root:x"), "{run}");
+    }
+}
+
+/// V9: the folder `.git` can hold credentials, so that no project reads it.
+#[test]
+fn s9_git_settings_are_no_files_of_the_project() {
+    let hostile = Hostile::new();
+    hostile.env.git(&["init", "-q"]);
+    hostile.env.git(&[
+        "remote",
+        "add",
+        "origin",
+        "https://me:c4n4ry@example.com/x.git",
+    ]);
+    hostile.nodes(&["\"{{ lookup('file', '.git/config') }}\"".to_owned()]);
+    let run = hostile
+        .env
+        .unfurl(["status", "--query", "::root::inputs::i0"])
+        .does_not_panic();
+    assert!(run.code != 0 && !run.all().contains(CANARY), "{run}");
+}
+
+/// V9: an ensemble of a repository reads the rest of it, but not of a repository that merely surrounds it.
+#[test]
+fn s9_a_surrounding_repository_is_another_project() {
+    let hostile = Hostile::new();
+    fs::remove_file(hostile.env.work().join("unfurl.yaml")).unwrap();
+    hostile.env.write(
+        "common.yaml",
+        "tosca_definitions_version: tosca_simple_unfurl_1_0_0\n",
+    );
+    let text = service("imports: [../common.yaml]");
+    hostile.env.write("e/ensemble.yaml", &text);
+    hostile.env.git(&["init", "-q"]);
+    hostile.env.git(&["add", "common.yaml"]);
+    hostile.env.git(&["commit", "-qm", "x"]);
+    hostile
+        .env
+        .unfurl(["validate", "e"])
+        .says(&["outside of the project"]);
+    hostile.env.git(&["add", "e"]);
+    hostile.env.git(&["commit", "-qm", "x"]);
+    hostile.env.unfurl(["validate", "e"]).succeeds();
+}
+
+/// V1: a secret file of an expression is for its owner alone, while it exists.
+#[test]
+fn s10_secret_files_are_for_their_owner() {
+    let hostile = Hostile::new();
+    hostile.nodes(&["{eval: {file: secrets/k, contents: {eval: {sensitive: hush}}}}".to_owned()]);
+    hostile.env.unfurl(["deploy", "--approve"]).succeeds();
+    let mode = fs::metadata(hostile.env.work().join("secrets/k"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

@@ -1,0 +1,86 @@
+//! Determines the files that an ensemble may read.
+
+use std::path::{Path, PathBuf};
+
+use super::ensemble_location::EnsembleLocation;
+use super::options::SessionOptions;
+use crate::diagnostic::{Diagnostic, Sources, Span};
+use crate::project::{Environment, FileLoader, OutsideError, PROJECT_FOLDER, ReadScope};
+use crate::system::fs;
+use crate::yaml::Node;
+
+/// The largest manifest outside of the project that is looked at, in bytes.
+const MAX_FOREIGN_BYTES: u64 = 64 << 20;
+
+/// Adds the files of an ensemble to those that a loader may read: its project, its repository, its home project.
+pub(super) fn add_own_files(found: &EnsembleLocation, loader: &mut FileLoader<'_>) {
+    let located = &found.located;
+    loader.set_predefined_repositories(located.folder(), located.root());
+    let scope = loader.scope();
+    scope.add_file(&located.manifest);
+    scope.add_repository_of(&located.manifest);
+    let root = located.root().filter(|root| root.ends_with(PROJECT_FOLDER));
+    for folder in [root.and_then(Path::parent), found.home.as_deref()] {
+        folder
+            .into_iter()
+            .for_each(|folder| scope.add_folder(folder));
+    }
+}
+
+/// Adds the folders of the repositories that the home project declares. Those that the project itself
+/// declares are read only where they lie in the project.
+pub(super) fn add_repositories_of_home(
+    environment: &Environment,
+    base: &Path,
+    options: &SessionOptions,
+    loader: &mut FileLoader<'_>,
+) {
+    let repositories = environment.repositories().and_then(Node::as_map);
+    for (_, entry) in repositories.into_iter().flatten() {
+        let is_of_home = is_in_home(loader.sources(), entry.value.span(), options);
+        if is_of_home && let Some(folder) = super::loader::folder_of_repository(&entry.value, base)
+        {
+            loader.scope().add_folder(&folder);
+        }
+    }
+}
+
+/// Whether a text of the home project contains the location.
+pub(super) fn is_in_home(sources: &Sources, span: Span, options: &SessionOptions) -> bool {
+    let home = options.home.as_ref().map(|home| home_folder(home));
+    let source = sources.get(span.source);
+    source
+        .zip(home)
+        .is_some_and(|(source, home)| source.path.starts_with(home))
+}
+
+/// Returns the folder of the home project, which is named by its folder or file.
+pub(super) fn home_folder(home: &Path) -> PathBuf {
+    let is_file = home
+        .extension()
+        .is_some_and(|end| end == "yaml" || end == "yml");
+    let folder = home.parent().filter(|_| is_file && !fs::is_dir(home));
+    folder.unwrap_or(home).to_owned()
+}
+
+/// Returns an error if a project names a manifest outside of its own files that is no ensemble.
+///
+/// Projects may use ensembles of other projects, but no other file, of which a message could show a line.
+pub(super) fn check_manifest(scope: &ReadScope, file: &Path) -> Result<(), Diagnostic> {
+    match scope.resolve(file) {
+        Err(error) if !is_ensemble(file) => {
+            Err(Diagnostic::error(error).help(OutsideError::help()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file says that it is an ensemble.
+fn is_ensemble(file: &Path) -> bool {
+    let text = fs::is_file(file).then(|| fs::read_within(file, MAX_FOREIGN_BYTES).ok());
+    let text = text.flatten().unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    ["apiVersion", "unfurl/v1", "Ensemble"]
+        .iter()
+        .all(|word| text.contains(word))
+}
