@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs every check of the project: sh tests/run.sh [PART...]
 #
-# Parts, in this order: format lint docs corpus hands patches test fuzz. Without PART all of them run,
-# even after a failure. The time of each part is printed when it ends and in a table at the end. The
+# Parts, in this order: format lint supply docs corpus hands patches test fuzz. Without PART all of them
+# run, even after a failure. The time of each part is printed when it ends and in a table at the end. The
 # last line names the failed parts.
 #
 #   UPDATE=1   rewrites tests/data/corpus-passing.txt with the passing cases, and schemas/*.json
@@ -14,7 +14,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-parts="format lint docs corpus hands patches test fuzz"
+parts="format lint supply docs corpus hands patches test fuzz"
 shared=${SHARED:-../shared}
 target=${CARGO_TARGET_DIR:-target}
 # One profile for all parts. Each build names a test or an example, so that cargo builds the dependencies
@@ -42,7 +42,7 @@ requirements() {
 cc|lint docs corpus hands patches test fuzz|gcc libc6-dev|the git library is compiled from source
 c++|fuzz|g++|the fuzzing library is compiled from source
 git|corpus hands patches test|git|ensembles live in git repositories
-python3|corpus hands test|python3|the example webapp runs two Python processes, and the runner of the corpus is Python
+python3|supply corpus hands test|python3|the example webapp runs two Python processes, and runners of checks are Python
 python3-yaml|corpus hands|python3-yaml|the runner of the corpus reads the ensembles that unfurl writes
 python3-venv|hands test|python3-venv|service templates in Python are converted in a separate Python environment
 patch|patches|patch|the examples for contributors are patches
@@ -166,6 +166,12 @@ format() { cargo fmt --check; }
 
 lint() { cargo clippy --locked --all-targets --features $features --profile $profile -- -D warnings; }
 
+# Checks the licences and sources of all crates.
+supply() {
+  needs python3 || return 0
+  python3 tests/supply_chain.py tests/data/licences.txt
+}
+
 # The modules are private, so the documentation includes private items. Its examples run as tests.
 docs() {
   RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --locked --no-deps --document-private-items --lib --examples \
@@ -248,7 +254,7 @@ fuzz() {
 
 run() {
   case $1 in
-    format | lint | docs | corpus | hands | patches | fuzz) part=$1 ;;
+    format | lint | supply | docs | corpus | hands | patches | fuzz) part=$1 ;;
     test) part=unit_and_integration ;;
     *) die "\`$1\` is not a part; the parts are: $parts" ;;
   esac

@@ -1,7 +1,10 @@
-//! The features of the libraries that the program is built from.
+//! The libraries that the program is built from: their features, licences and sources.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
+
+use serde_json::{Value, json};
 
 /// The packages that cargo builds for these kinds of edges, one line each, with their features.
 fn packages(kinds: &str) -> BTreeSet<String> {
@@ -26,4 +29,119 @@ fn tests_need_no_other_features_of_the_libraries_of_the_program() {
     assert!(program.len() > 100, "{program:#?}");
     let twice: Vec<_> = program.difference(&tests).collect();
     assert!(twice.is_empty(), "compiled twice: {twice:#?}");
+}
+
+/// The answer of `cargo metadata` about all crates in `Cargo.lock`.
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--offline", "--format-version", "1"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Runs the check of the test command on metadata, and returns whether it passes and its messages.
+fn checked(metadata: &Value) -> (bool, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("metadata.json");
+    fs::write(&file, metadata.to_string()).unwrap();
+    let output = Command::new("python3")
+        .args(["tests/supply_chain.py", "tests/data/licences.txt"])
+        .arg(&file)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    (output.status.success(), said)
+}
+
+#[test]
+fn the_licences_and_sources_of_all_crates_are_accepted() {
+    requires!("python3");
+    let (passes, said) = checked(&metadata());
+    assert!(passes, "{said}");
+}
+
+/// S12: a crate from elsewhere, or with a licence that nobody accepted, fails the test command.
+#[test]
+fn s12_crates_with_other_licences_or_sources_are_refused() {
+    requires!("python3");
+    let whole = metadata();
+    let place = |name: &str| {
+        let mut packages = whole["packages"].as_array().unwrap().iter();
+        packages.position(|it| it["name"] == name).unwrap()
+    };
+    let git = "git+https://git.example.com/serde#0123456789012345678901234567890123456789";
+    let other = "registry+https://git.example.com/other-index";
+    let unlisted = "the list does not accept";
+    let cases = [
+        ("serde", "license", json!("GPL-3.0-only"), unlisted),
+        ("serde", "license", json!("MIT AND GPL-3.0-only"), unlisted),
+        (
+            "serde",
+            "license",
+            json!("(MIT OR ISC) AND SSPL-1.0"),
+            unlisted,
+        ),
+        (
+            "serde",
+            "license",
+            json!("MIT WITH some-exception"),
+            unlisted,
+        ),
+        ("serde", "license", json!("mit"), unlisted),
+        (
+            "serde",
+            "license",
+            json!("MIT GPL-3.0-only"),
+            "is not a valid expression",
+        ),
+        (
+            "serde",
+            "license",
+            json!("MIT OR"),
+            "is not a valid expression",
+        ),
+        (
+            "serde",
+            "license",
+            json!("(MIT"),
+            "is not a valid expression",
+        ),
+        ("serde", "license", Value::Null, "names no licence"),
+        ("serde", "license", json!(""), "names no licence"),
+        (
+            "mt19937",
+            "license",
+            json!("GPL-3.0-only"),
+            "and the list says `file LICENSE`",
+        ),
+        ("mt19937", "name", json!("mt"), "which nothing uses"),
+        (
+            "serde",
+            "source",
+            json!(git),
+            "only the index of crates is allowed",
+        ),
+        (
+            "serde",
+            "source",
+            json!(other),
+            "only the index of crates is allowed",
+        ),
+        (
+            "serde",
+            "source",
+            Value::Null,
+            "only members of this workspace may",
+        ),
+    ];
+    for (name, key, value, expected) in cases {
+        let mut doctored = whole.clone();
+        doctored["packages"][place(name)][key] = value.clone();
+        let (passes, said) = checked(&doctored);
+        assert!(!passes && said.contains(expected), "{key}: {value}\n{said}");
+    }
 }
