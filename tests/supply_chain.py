@@ -2,6 +2,7 @@
 
     supply_chain.py LICENCES.txt            asks cargo for the crates of Cargo.lock
     supply_chain.py LICENCES.txt METADATA   reads an answer of `cargo metadata` from a file
+    supply_chain.py --sbom                  prints a bill of materials of the program as CycloneDX 1.5 instead
 
 A crate passes if LICENCES.txt accepts its licence, it comes from the index of crates, and no folder or git
 repository outside of this workspace replaces it. The script prints every problem and fails if there is one.
@@ -117,13 +118,59 @@ def problems(metadata, licences, crates):
         yield f"the list names the crate {name}, which nothing uses: remove its line"
 
 
+def ask_cargo():
+    cargo = os.environ.get("CARGO", "cargo")
+    answer = subprocess.run([cargo, *COMMAND], stdout=subprocess.PIPE, check=False)
+    if answer.returncode != 0:
+        sys.exit("cargo metadata failed")
+    return json.loads(answer.stdout)
+
+
+def bill_of_materials(metadata):
+    """Lists the crates that are compiled into the program or build it, without those of tests alone."""
+    crates = {crate["id"]: crate for crate in metadata["packages"]}
+    needs = {
+        node["id"]: [
+            dep["pkg"] for dep in node["deps"] if any(kind["kind"] != "dev" for kind in dep["dep_kinds"])
+        ]
+        for node in metadata["resolve"]["nodes"]
+    }
+    root = next(name for name in metadata["workspace_members"] if crates[name]["name"] == "unfurl")
+    reached, waiting = set(), [root]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting.extend(needs[name])
+
+    def component(crate):
+        licence = crate["license"] or f"LicenseRef-{crate['name']}"
+        purl = f"pkg:cargo/{crate['name']}@{crate['version']}"
+        return {
+            "type": "application" if crate["id"] == root else "library",
+            "bom-ref": purl,
+            "name": crate["name"],
+            "version": crate["version"],
+            "purl": purl,
+            "licenses": [{"expression": licence.replace("/", " OR ")}],
+        }
+
+    listed = sorted((crates[name] for name in reached - {root}), key=lambda it: (it["name"], it["version"]))
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": component(crates[root])},
+        "components": [component(crate) for crate in listed],
+    }
+
+
 def main(listing, path=None):
+    if listing == "--sbom":
+        print(json.dumps(bill_of_materials(ask_cargo()), indent=1))
+        return None
     if path is None:
-        cargo = os.environ.get("CARGO", "cargo")
-        answer = subprocess.run([cargo, *COMMAND], stdout=subprocess.PIPE, check=False)
-        if answer.returncode != 0:
-            return "cargo metadata failed"
-        metadata = json.loads(answer.stdout)
+        metadata = ask_cargo()
     else:
         with open(path, encoding="utf-8") as file:
             metadata = json.load(file)
