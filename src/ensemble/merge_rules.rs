@@ -39,7 +39,7 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
         },
     ];
     let command = format!(
-        "{} merge-driver %O %A %B %P",
+        "{} merge-driver -- %O %A %B %P",
         force_quote_word(&path.to_string_lossy()).replace('%', "%%")
     );
     let driver = MergeDriver {

@@ -23,7 +23,16 @@ pub fn merge(files: &MergeFiles<'_>) -> Result<Vec<String>, Failure> {
         let hint = error.hint();
         Failure::new(FailureKind::Internal, error, hint)
     };
-    let read = |path: &Path| fs::read(path).map_err(failed);
+    let read = |path: &Path| {
+        // Git hands over regular files. A link could lead out of the repository, and a pipe has no end.
+        if fs::exists(path) && (fs::is_symlink(path) || !fs::is_file(path)) {
+            let message = format!("could not merge `{}`: not a regular file", path.display());
+            let hint = "give copies of the three versions, as git does for `%O %A %B`";
+            let hint = Some(hint.to_owned());
+            return Err(Failure::new(FailureKind::Internal, message, hint));
+        }
+        fs::read(path).map_err(failed)
+    };
     let [base, ours, theirs] = [read(files.base)?, read(files.ours)?, read(files.theirs)?];
     let labels = ["ours", "theirs"];
     let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);

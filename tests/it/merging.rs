@@ -25,7 +25,7 @@ fn the_first_commit_tells_git_how_records_are_merged_without_touching_a_tracked_
     ");
     let driver = env.git(&["config", "merge.unfurl.driver"]);
     assert!(
-        driver.ends_with("unfurl' merge-driver %O %A %B %P"),
+        driver.ends_with("unfurl' merge-driver -- %O %A %B %P"),
         "{driver}"
     );
     deploy(&env, ".", &["--commit", "--force"]).succeeds();

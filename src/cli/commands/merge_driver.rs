@@ -8,7 +8,10 @@ use crate::cli::output::Context;
 use crate::ops::merge_driver::MergeFiles;
 use crate::ops::{self, Failure};
 
-/// Merge two versions of an ensemble's records, for git: `unfurl merge-driver %O %A %B %P`
+/// The number of conflicts that a message lists.
+const MAX_LISTED: usize = 20;
+
+/// Merge two versions of an ensemble's records, for git: `unfurl merge-driver -- %O %A %B %P`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MergeDriverArgs {
     /// The common ancestor; git's `%O`
@@ -37,7 +40,17 @@ pub(in crate::cli) fn merge_driver(args: &MergeDriverArgs, cx: &Context) -> Resu
     let path = args.path.as_ref().unwrap_or(&args.ours).display();
     cx.output.print_stderr(&format!(
         "error: both sides have changed {} in `{path}`\n",
-        conflicts.join(", ")
+        list(&conflicts)
     ));
     Ok(1)
+}
+
+/// Lists the conflicts; of many only the first ones, as git shows the whole list before the file name.
+fn list(conflicts: &[String]) -> String {
+    let (shown, others) = conflicts.split_at(conflicts.len().min(MAX_LISTED));
+    let list = shown.join(", ");
+    match others.len() {
+        0 => list,
+        count => format!("{list} and {count} others"),
+    }
 }

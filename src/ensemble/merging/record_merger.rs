@@ -1,8 +1,12 @@
 //! Merges the sections of a manifest that jobs write, with rules for each section.
 
+use std::collections::HashSet;
+
+use sha2::{Digest as _, Sha256};
+
 use super::three_way::EnsembleVersion;
 use super::three_way::{MergeResolution, ThreeWay};
-use crate::value::{Map, Value};
+use crate::value::{CanonicalWriter, Map, Value};
 
 /// The sections that jobs write; the other sections are merged as text.
 const SECTIONS: [&str; 6] = [
@@ -227,16 +231,22 @@ fn all_records(three: ThreeWay<'_>) -> Value {
         let id = record.get("changeId").and_then(Value::as_str);
         id.unwrap_or_default().to_owned()
     };
-    let mut records: Vec<Value> = Vec::new();
-    for side in [three.first, three.second].into_iter().flatten() {
-        for record in side.as_list().into_iter().flatten() {
-            if !records.contains(record) {
-                records.push(record.clone());
-            }
-        }
-    }
+    let sides = [three.first, three.second].into_iter().flatten();
+    let all = sides.flat_map(|side| side.as_list().into_iter().flatten());
+    let mut seen = HashSet::new();
+    let mut records: Vec<Value> = all
+        .filter(|record| seen.insert(digest(record)))
+        .cloned()
+        .collect();
     records.sort_by_key(id);
     Value::list(records)
+}
+
+/// Returns a digest that equal values share, so that duplicates are found without comparing all pairs.
+fn digest(value: &Value) -> [u8; 32] {
+    let mut writer = CanonicalWriter::keyed(Sha256::new());
+    writer.value(value);
+    writer.into_inner().finalize().into()
 }
 
 /// The part of an instance's record that jobs change directly, without derived values and hosted instances.

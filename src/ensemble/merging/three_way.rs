@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::diagnostic::Sources;
 use crate::value::Value;
-use crate::yaml::{self, Node, Patch, Route, Schema};
+use crate::yaml::{self, Limits, Node, Patch, Route};
+
+/// The number of values of a version, with each alias as a copy. A version with more aliases is merged as
+/// text: records have none, and the merge copies each section several times.
+const MAX_NODES: u32 = 200_000;
 
 /// The result of a three-way comparison.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +81,13 @@ pub(super) struct EnsembleVersion<'t> {
 
 impl<'t> EnsembleVersion<'t> {
     pub(super) fn read(text: &'t str) -> Option<Self> {
-        let root = yaml::parse_text(Schema::Core, text).ok()?;
+        let mut sources = Sources::default();
+        let source = sources.add("", text, None);
+        let limits = Limits {
+            max_nodes: MAX_NODES,
+            ..Limits::default()
+        };
+        let root = yaml::parse(&sources, source, &limits).ok()?;
         root.as_map()?;
         Some(Self { text, root })
     }

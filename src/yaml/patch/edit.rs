@@ -1,6 +1,8 @@
 //! The editor of a patched text: applies a tree of changes to the text, value by value, and checks the
 //! result by parsing it again. [`apply`] is the entry.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 use super::buffer::EditBuffer;
@@ -9,6 +11,9 @@ use crate::diagnostic::{SourceId, Sources, Span};
 use crate::value::{REDACTED, Value};
 use crate::yaml::emit::{FragmentWriter, RenderedValue, emit_flow, written_form};
 use crate::yaml::{Limits, Node, NodeKind, Patch, Route, RouteStep, parse};
+
+/// The longest name of an alias that [`find_alias`] looks at.
+const MAX_ALIAS_CHARS: usize = 256;
 
 /// The reason why a text cannot be edited in place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +89,7 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
     }
     let mut editor = Editor {
         buffer: EditBuffer::new(text),
-        touched_anchors: Vec::new(),
+        touched_anchors: HashSet::new(),
     };
     let route = Route::root();
     editor.edit(EditTarget {
@@ -94,12 +99,10 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
         route: &route,
     })?;
     let result = editor.buffer.finish()?;
-    match editor
-        .touched_anchors
-        .into_iter()
-        .find(|name| has_alias(&result, name))
-    {
-        Some(name) => Err(PatchError::Anchor { name }),
+    match find_alias(&result, &editor.touched_anchors) {
+        Some(name) => Err(PatchError::Anchor {
+            name: name.to_owned(),
+        }),
         None if verify_edit(&result, root, &change)? => Ok(result),
         None => Err(PatchError::NotRoundTrip),
     }
@@ -111,11 +114,25 @@ fn has_lone_returns(text: &str) -> bool {
     returns.any(|(place, _)| text.as_bytes().get(place + 1) != Some(&b'\n'))
 }
 
-fn has_alias(text: &str, name: &str) -> bool {
-    let alias = format!("*{name}");
-    text.match_indices(&alias).any(|(place, _)| {
-        let next = text[place + alias.len()..].chars().next();
-        next.is_none_or(|c| c.is_whitespace() || ",]}".contains(c))
+/// Returns the first anchor of a set that an alias in the text refers to.
+///
+/// Aliases with more than [`MAX_ALIAS_CHARS`] are left to [`verify_edit`], so that the time is linear in the
+/// length of the text.
+fn find_alias<'t>(text: &'t str, anchors: &HashSet<String>) -> Option<&'t str> {
+    if anchors.is_empty() {
+        return None;
+    }
+    let ends_alias = |c: char| c.is_whitespace() || ",]}".contains(c);
+    text.match_indices('*').find_map(|(place, _)| {
+        let rest = &text[place + 1..];
+        let mut start = rest.char_indices().take(MAX_ALIAS_CHARS + 1);
+        let end = match start.find(|(_, c)| ends_alias(*c)) {
+            Some((end, _)) => end,
+            None if rest.len() <= MAX_ALIAS_CHARS => rest.len(),
+            None => return None,
+        };
+        let name = &rest[..end];
+        anchors.contains(name).then_some(name)
     })
 }
 
@@ -170,7 +187,7 @@ pub(super) type Parts = IndexMap<RouteStep, ValueChange>;
 /// A text buffer and the anchors affected by the edits so far.
 pub(super) struct Editor<'t> {
     pub(super) buffer: EditBuffer<'t>,
-    pub(super) touched_anchors: Vec<String>,
+    pub(super) touched_anchors: HashSet<String>,
 }
 
 impl Editor<'_> {
