@@ -30,6 +30,8 @@ pub(super) struct PromptResponder {
     answers: Vec<PromptAnswer>,
     /// Whether each answer was given already: a prompt that comes again means that it was refused.
     is_used: Vec<bool>,
+    /// The number of prompts at the start of the list that are no longer answered.
+    retired_count: usize,
     max_prompt_len: usize,
     input: Option<Vec<u8>>,
     pieces: mpsc::UnboundedReceiver<(Stream, Vec<u8>)>,
@@ -55,6 +57,7 @@ impl PromptResponder {
         let (unanswered, unanswered_receiver) = oneshot::channel();
         let conversation = Self {
             is_used: vec![false; answers.len()],
+            retired_count: 0,
             answers,
             max_prompt_len: longest,
             input: command.stdin.take(),
@@ -99,13 +102,18 @@ impl PromptResponder {
                 while self.pieces.recv().await.is_some() {}
                 return;
             };
+            if answer.ends_login {
+                self.retired_count = at + 1;
+            }
             let line = [reply.reveal().as_bytes(), b"\n"].concat();
             pipe.write_all(&line).await.ok();
         }
     }
 
     fn matching_prompt(&self, end: &[u8]) -> Option<usize> {
-        let mut prompts = self.answers.iter().map(|answer| answer.prompt.as_bytes());
-        prompts.position(|prompt| !prompt.is_empty() && end.ends_with(prompt))
+        let is_at_end = |prompt: &str| !prompt.is_empty() && end.ends_with(prompt.as_bytes());
+        let mut answers = self.answers.iter().enumerate().skip(self.retired_count);
+        let found = answers.find(|(_, answer)| is_at_end(&answer.prompt));
+        found.map(|(at, _)| at)
     }
 }

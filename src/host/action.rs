@@ -86,6 +86,9 @@ pub struct PromptAnswer {
     pub reply: Option<Secret>,
     /// The question to report when there is no reply or the command rejects it.
     pub question: Question,
+    /// Whether the login ends here: from then on, this prompt and those before it are not answered. The
+    /// command could print the prompt of `sudo` itself, and read the password.
+    pub ends_login: bool,
 }
 
 /// A command with everything needed to run it.
@@ -340,6 +343,7 @@ mod tests {
             prompt: "Password: ".to_owned(),
             reply: Some(Secret::new("answered")),
             question: Question::Prompt("Password: ".to_owned()),
+            ends_login: false,
         });
         let mut text = command.clone();
         text.program = Program::Shell {

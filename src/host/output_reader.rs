@@ -93,6 +93,8 @@ pub(super) struct OutputReader<'a> {
     is_input_sent: bool,
     /// Whether each answer was given, by index.
     answered: Vec<bool>,
+    /// The number of prompts at the start of the list that are no longer answered.
+    retired_count: usize,
 }
 
 impl<'a> OutputReader<'a> {
@@ -116,6 +118,7 @@ impl<'a> OutputReader<'a> {
             input_sender: Some(input_sender),
             is_input_sent: false,
             answered: vec![false; command.answers.len()],
+            retired_count: 0,
         }
     }
 
@@ -224,7 +227,9 @@ impl<'a> OutputReader<'a> {
         let matches_prompt = |answer: &PromptAnswer| {
             !answer.prompt.is_empty() && side.tail.ends_with(answer.prompt.as_bytes())
         };
-        let index = self.command.answers.iter().position(matches_prompt)?;
+        let answers = self.command.answers.iter().enumerate();
+        let mut answers = answers.skip(self.retired_count);
+        let (index, _) = answers.find(|(_, answer)| matches_prompt(answer))?;
         side.tail.clear();
         self.answer_prompt(index)
     }
@@ -253,6 +258,10 @@ impl<'a> OutputReader<'a> {
         }
         self.send_input(format!("{}\n", reply.reveal()).into_bytes());
         self.answered[index] = true;
+        if answer.ends_login {
+            self.retired_count = index + 1;
+            self.answered[..=index].fill(true);
+        }
         if self.answered.iter().all(|is_answered| *is_answered) {
             self.send_command_input();
         }

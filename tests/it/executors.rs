@@ -16,14 +16,15 @@ use unfurl::testing::host::{
 };
 
 /// Users of this machine who exist during one test, and a sudo rule for one of them.
-struct Users {
-    names: Vec<String>,
+#[derive(Debug)]
+pub(crate) struct Users {
+    pub(crate) names: Vec<String>,
     rule: PathBuf,
 }
 
 impl Users {
     /// Creates two users. The first may act as the second, after giving the password if there is one.
-    fn two(password: Option<&str>) -> Self {
+    pub(crate) fn two(password: Option<&str>) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let of = format!(
             "{}{}",
@@ -62,7 +63,7 @@ impl Drop for Users {
     }
 }
 
-fn succeeds(command: &mut Process) {
+pub(crate) fn succeeds(command: &mut Process) {
     let output = command.output();
     let output = output.unwrap_or_else(|error| panic!("{command:?} is needed: {error}"));
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -70,7 +71,7 @@ fn succeeds(command: &mut Process) {
 }
 
 /// A command that runs a shell text on this machine.
-fn sh(text: &str) -> Command {
+pub(crate) fn sh(text: &str) -> Command {
     let program = Program::Shell {
         text: text.to_owned(),
         shell: None,
@@ -83,7 +84,7 @@ fn sh(text: &str) -> Command {
     command
 }
 
-fn run(chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
+pub(crate) fn run(chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
     let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
     perform(&runner, chain, command)
 }
@@ -110,7 +111,7 @@ fn perform(
     }
 }
 
-fn sudo(user: &str, password: Option<&str>) -> ExecutorChain {
+pub(crate) fn sudo(user: &str, password: Option<&str>) -> ExecutorChain {
     ExecutorChain::new(vec![ChainExecutor::Sudo(BecomeUser {
         user: user.to_owned(),
         password: password.map(Secret::new),
@@ -153,7 +154,7 @@ fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
 }
 
 /// Runs the command of a chain as `user` (through `setpriv`), so that `sudo` asks for a password.
-fn as_user(user: &str, chain: ExecutorChain, command: Command) -> RunOutput {
+pub(crate) fn as_user(user: &str, chain: ExecutorChain, command: Command) -> RunOutput {
     // The runner is root, and sudo never asks root. So sudo is started as the user.
     let request = ActionRequest::local(Action::Run(command));
     let start = unfurl::testing::host::ChainContext {
@@ -364,6 +365,7 @@ fn questions_of_a_command_on_this_machine_are_answered() {
         prompt: "name? ".to_owned(),
         reply: reply.map(Secret::new),
         question: Question::Prompt("name? ".to_owned()),
+        ends_login: false,
     };
     let asked = |reply| {
         let mut command = sh(ask);

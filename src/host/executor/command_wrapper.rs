@@ -2,7 +2,9 @@
 //!
 //! `sudo` drops the environment and reads the password from the command's stdin. Therefore a small
 //! shell script runs under it, writes a ready marker to stderr, and only then receives the secrets
-//! and the input. So neither can be taken for a password, and no secret is on a command line.
+//! and the input. So neither can be taken for a password, and no secret is on a command line. Once the marker
+//! is there, no prompt for the password is answered: the command line of `sudo` shows its prompt to every
+//! user of the host, and the command itself could print it.
 
 use crate::host::chain::BecomeUser;
 use crate::host::{Command, DEFAULT_SHELL, Program, PromptAnswer, Question, Secret, Variables};
@@ -19,9 +21,6 @@ pub(super) struct CommandWrapper<'a> {
     /// The environment of this process, if the command runs on the local machine.
     pub(super) local_env: Option<&'a Env>,
 }
-
-/// A shell script that only runs its arguments, with an empty stdin.
-const RUN_ARGUMENTS: &str = "exec \"$@\" </dev/null";
 
 impl CommandWrapper<'_> {
     pub(super) fn prompt(&self) -> String {
@@ -42,6 +41,11 @@ impl CommandWrapper<'_> {
     /// Fails if a secret or the input cannot be passed to the command safely.
     pub(super) fn sudo(&self, command: Command, to: &BecomeUser) -> Result<Command, String> {
         let (open, hidden) = self.split_environment(&command);
+        if let Some((name, _)) = open.iter().find(|(name, _)| !is_env_operand(name)) {
+            return Err(format!(
+                "the variable `{name}` cannot be passed under `sudo`: its name is not valid"
+            ));
+        }
         let secret_text = command.program.variable().map(|(_, text)| text.to_owned());
         if secret_text.is_none() && is_secret_shell(&command.program) {
             let name = command.program.name();
@@ -63,12 +67,8 @@ impl CommandWrapper<'_> {
         }
         let input = input_of(&command)?;
         let script = if start.is_empty() && input.is_empty() {
-            if command.pty {
-                "exec \"$@\""
-            } else {
-                RUN_ARGUMENTS
-            }
-            .to_owned()
+            let stdin = if command.pty { "" } else { " </dev/null" };
+            format!("{}; exec \"$@\"{stdin}", self.announce_start())
         } else {
             self.script(start.len(), input.len())
         };
@@ -82,11 +82,7 @@ impl CommandWrapper<'_> {
         argv.extend([shell, "-c".to_owned(), script, "sh".to_owned()]);
         argv.extend(words);
         let password = self.answer(self.prompt(), to.password.clone());
-        let mut answers = vec![password];
-        if !start.is_empty() || !input.is_empty() {
-            let reply = Secret::new(format!("{start}{input}"));
-            answers.push(self.answer(self.ready_mark(), Some(reply)));
-        }
+        let answers = vec![password, self.start_answer(format!("{start}{input}"))];
         Ok(self.wrap(command, argv, answers))
     }
 
@@ -98,11 +94,14 @@ impl CommandWrapper<'_> {
             if !command.pty {
                 text.push_str(" </dev/null");
             }
+            text = format!("{}; exec {text}", self.announce_start());
             answers.push(self.answer("Password: ".to_owned(), to.password.clone()));
+            answers.push(self.start_answer(String::new()));
         } else if to.password.is_some() {
             return self.su_with_input(command, to, &text);
+        } else {
+            text = format!("exec {text}");
         }
-        let text = format!("exec {text}");
         let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
         let argv = argv.map(String::from).to_vec();
         let (stdin, env) = (command.stdin.clone(), environment_with_secret(&command));
@@ -126,7 +125,7 @@ impl CommandWrapper<'_> {
         let text = format!("printf %s {ready} >&2; head -c {length} | {{ exec {text}; }}");
         let answers = vec![
             self.answer("Password: ".to_owned(), to.password.clone()),
-            self.answer(self.ready_mark(), Some(Secret::new(input))),
+            self.start_answer(input),
         ];
         let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
         let argv = argv.map(String::from).to_vec();
@@ -215,12 +214,34 @@ impl CommandWrapper<'_> {
             prompt,
             reply,
             question: Question::Become(self.account.to_owned()),
+            ends_login: false,
         }
+    }
+
+    /// Returns the answer to the ready marker: the bytes that the script reads.
+    fn start_answer(&self, bytes: String) -> PromptAnswer {
+        PromptAnswer {
+            ends_login: true,
+            ..self.answer(self.ready_mark(), Some(Secret::new(bytes)))
+        }
+    }
+
+    /// Returns a script that writes the ready marker and waits until it was read.
+    ///
+    /// So the command prints nothing as long as an output can still be a prompt for the password.
+    fn announce_start(&self) -> String {
+        let ready = shlex_quote(&self.ready_mark());
+        format!("printf %s {ready} >&2; read -r _t")
     }
 }
 
 fn is_secret_shell(program: &Program) -> bool {
     matches!(program, Program::Shell { secret: true, .. })
+}
+
+/// Whether the program `env` takes `NAME=VALUE` for a variable, not for an option such as `-S`.
+fn is_env_operand(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('-') && !name.contains('=')
 }
 
 /// Returns the environment, plus the variable that carries a secret script, if needed.

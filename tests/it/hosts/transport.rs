@@ -179,6 +179,7 @@ fn answer(prompt: &str, reply: Option<&str>) -> PromptAnswer {
         prompt: prompt.to_owned(),
         reply: reply.map(Secret::new),
         question: Question::Prompt(prompt.to_owned()),
+        ends_login: false,
     }
 }
 
