@@ -214,7 +214,7 @@ impl ChainReader<'_> {
             }),
             "container" => ChainExecutor::Container {
                 name: self.required_option("container", "container")?,
-                engine: self.engine(),
+                engine: self.engine()?,
             },
             "chroot" => ChainExecutor::Chroot(self.required_option("chroot", "chroot")?.into()),
             "timeout" => ChainExecutor::Timeout(self.seconds("timeout", None)?),
@@ -263,20 +263,16 @@ impl ChainReader<'_> {
     ) -> Result<String, ExecutorError> {
         let value = self.configuration_option(option);
         let value = value.ok_or(ExecutorError::Missing { executor, option })?;
-        let is_invalid = value.starts_with('-') || value.contains(char::is_control);
-        if is_invalid {
-            return Err(invalid_value(
-                option,
-                "a name that does not start with `-` and has no control characters",
-            ));
-        }
-        Ok(value)
+        checked_name(option, value)
     }
 
     /// Returns the container program; `docker` by default.
-    fn engine(&self) -> String {
+    fn engine(&self) -> Result<String, ExecutorError> {
         let named = self.configuration_option("container_engine");
-        named.unwrap_or_else(|| "docker".to_owned())
+        checked_name(
+            "container_engine",
+            named.unwrap_or_else(|| "docker".to_owned()),
+        )
     }
 
     fn count(&self, option: &'static str, default: u32) -> Result<u32, ExecutorError> {
@@ -359,6 +355,17 @@ impl ChainReader<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the value of an option that becomes a word of a command line.
+fn checked_name(option: &str, value: String) -> Result<String, ExecutorError> {
+    if value.starts_with('-') || value.contains(char::is_control) {
+        return Err(invalid_value(
+            option,
+            "a name that does not start with `-` and has no control characters",
+        ));
+    }
+    Ok(value)
 }
 
 fn invalid_value(option: &str, expected: &'static str) -> ExecutorError {
