@@ -1,7 +1,7 @@
 //! A cache of conversions from Python to YAML, in the user's cache folder.
 //!
 //! Unreadable entries count as missing, and a failure to write an entry is ignored: the cache only saves
-//! time.
+//! time. So do entries that another user could have put there: an entry becomes a service template.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ use super::converter_output::FileDigest;
 use crate::system::env::Env;
 use crate::system::fs;
 
+/// The maximum size of an entry, in bytes.
+const MAX_ENTRY_BYTES: u64 = 256 << 20;
+
 /// The cache, by the path of its folder.
 #[derive(Debug)]
 pub(super) struct ConversionCache(PathBuf);
@@ -20,6 +23,8 @@ pub(super) struct ConversionCache(PathBuf);
 /// A cached conversion, with the facts that decide whether it is still valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CacheEntry {
+    /// The key, to detect an entry that was moved here.
+    key: String,
     /// The Python interpreters that were installed.
     pub(super) pythons: Vec<PathBuf>,
     /// The path at which the converting package was installed.
@@ -36,6 +41,7 @@ pub(super) struct CacheEntry {
 impl CacheEntry {
     /// Creates an entry and computes its digest.
     pub(super) fn new(
+        key: &str,
         pythons: &[PathBuf],
         package: PathBuf,
         files: Vec<FileDigest>,
@@ -43,6 +49,7 @@ impl CacheEntry {
         yaml: String,
     ) -> Self {
         Self {
+            key: key.to_owned(),
             pythons: pythons.to_vec(),
             package,
             files,
@@ -83,9 +90,13 @@ impl ConversionCache {
 
     /// Returns the entry for a key, if it is still valid.
     pub(super) fn get(&self, key: &str, pythons: &[PathBuf]) -> Option<CacheEntry> {
-        let bytes = fs::read(&self.path(key)).ok()?;
+        let path = self.path(key);
+        if !is_private_file(&path) {
+            return None;
+        }
+        let bytes = fs::read_within(&path, MAX_ENTRY_BYTES).ok()?;
         let entry: CacheEntry = serde_json::from_slice(&bytes).ok()?;
-        entry.is_valid(pythons).then_some(entry)
+        (entry.key == key && entry.is_valid(pythons)).then_some(entry)
     }
 
     /// Stores an entry in a file that only the user can read.
@@ -93,15 +104,23 @@ impl ConversionCache {
         let Ok(bytes) = serde_json::to_vec(entry) else {
             return;
         };
-        if fs::create_dir_all(&self.0).is_ok() {
+        let path = self.path(key);
+        // A link could lead to any file of this user.
+        if fs::create_dir_all(&self.0).is_ok() && fs::is_own(&self.0) && !fs::is_symlink(&path) {
             // Errors are ignored: without the entry, the file is converted again.
-            fs::write_atomic(&self.path(key), &bytes, Some(0o600)).ok();
+            fs::write_atomic(&path, &bytes, Some(0o600)).ok();
         }
     }
 
     fn path(&self, key: &str) -> PathBuf {
         self.0.join(format!("{key}.json"))
     }
+}
+
+/// Whether the path is a regular file that belongs to this user, and that nobody else may change.
+fn is_private_file(path: &Path) -> bool {
+    let is_regular = !fs::is_symlink(path) && fs::is_file(path);
+    is_regular && fs::is_own(path) && fs::mode_of(path).is_ok_and(|mode| mode & 0o022 == 0)
 }
 
 /// Returns the SHA-256 of several parts in hexadecimal. Several parts are prefixed with their lengths.
@@ -149,7 +168,14 @@ mod tests {
         let pythons = [PathBuf::from("/p")];
         CacheFixture {
             cache: ConversionCache::open(&env).unwrap(),
-            entry: CacheEntry::new(&pythons, package, files, vec!["w".into()], "a: 1\n".into()),
+            entry: CacheEntry::new(
+                "key",
+                &pythons,
+                package,
+                files,
+                vec!["w".into()],
+                "a: 1\n".into(),
+            ),
             folder,
         }
     }
@@ -197,6 +223,26 @@ mod tests {
         fs::write_plain(&place.path(), other.as_bytes(), None).unwrap();
         assert!(!place.holds("/p"));
         place.cache.put("key", &place.entry);
+        assert!(place.holds("/p"));
+    }
+
+    #[test]
+    fn an_entry_that_somebody_else_could_have_put_there_counts_as_missing() {
+        use std::os::unix::fs::symlink;
+        let place = place();
+        place.cache.put("key", &place.entry);
+        let moved = place.path().with_file_name("other.json");
+        fs::rename(&place.path(), &moved).unwrap();
+        assert!(place.cache.get("other", &["/p".into()]).is_none(), "moved");
+        symlink(&moved, place.path()).unwrap();
+        assert!(!place.holds("/p"), "a link");
+        place.cache.put("key", &place.entry);
+        assert!(fs::is_symlink(&place.path()), "no write through a link");
+        fs::remove_file(&place.path()).unwrap();
+        let bytes = fs::read(&moved).unwrap();
+        fs::write_plain(&place.path(), &bytes, Some(0o666)).unwrap();
+        assert!(!place.holds("/p"), "writable for others");
+        fs::write_plain(&place.path(), &bytes, Some(0o644)).unwrap();
         assert!(place.holds("/p"));
     }
 

@@ -123,6 +123,7 @@ impl<'e> PythonConverter<'e> {
         let (answer, mut converted) = self.run_first_usable_python(&pythons, path)?;
         if let Some(cache) = cache {
             let entry = CacheEntry::new(
+                &key,
                 &pythons,
                 answer.package.into(),
                 answer.files,
