@@ -6,6 +6,7 @@
 
 mod change_records;
 mod commits;
+mod foreign_folders;
 pub mod history;
 mod instance_links;
 mod job_folders;
@@ -36,6 +37,7 @@ mod temporary_folder;
 mod working_folders;
 
 pub use commits::{CommitReport, NotInGit};
+pub use foreign_folders::refuse_foreign_folders;
 pub(crate) use instance_links::LinkFinder;
 pub use instance_links::{InstanceLink, InstanceLinks};
 pub(crate) use job_folders::JobFolders;

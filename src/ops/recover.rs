@@ -14,7 +14,7 @@ use crate::job::{FolderKey, TaskFolders as _};
 use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
 use crate::session::{self, EnsembleLocation};
-use crate::system::clock;
+use crate::system::{clock, fs, user};
 
 /// Records all crashed jobs, oldest first, and reports them. Then updates the values derived from instances.
 pub(super) fn recover(
@@ -42,6 +42,7 @@ fn recover_job(
     view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
     let read_failure = |error: &dyn std::error::Error| refused(error, path);
+    let owner = other_owner(path);
     let job = CrashedJob::read(path).map_err(|error| read_failure(&error))?;
     if let Some(job) = job {
         let manifest = session::manifest(found)?;
@@ -54,7 +55,7 @@ fn recover_job(
                 saved.map_err(|error| read_failure(&error))?;
             }
         }
-        report_recovery(&job, view);
+        report_recovery(&job, owner.as_deref(), view);
         if !job.damaged_lines.is_empty() {
             // The user may still be able to read lines that the program cannot.
             let kept = path.with_extension("journal.damaged");
@@ -105,7 +106,13 @@ fn save_goal(job: &CrashedJob, manifest: &Manifest) {
     resume::save(manifest.path(), &interrupted).ok();
 }
 
-fn report_recovery(job: &CrashedJob, view: &mut dyn JobFrontend) {
+/// Returns the name of the user who ran the job, if that is another user.
+fn other_owner(journal: &Path) -> Option<String> {
+    let owner = fs::identity_of(journal).ok()?.owner;
+    (owner != user::effective_id()).then(|| user::name_of(owner))
+}
+
+fn report_recovery(job: &CrashedJob, owner: Option<&str>, view: &mut dyn JobFrontend) {
     let doubts: Vec<String> = job
         .in_doubt()
         .map(|task| format!("{} on {}", task.operation, task.target))
@@ -120,7 +127,8 @@ fn report_recovery(job: &CrashedJob, view: &mut dyn JobFrontend) {
         [one] => format!(", and one is in doubt: {one}"),
         all => format!(", and {} are in doubt: {}", all.len(), all.join(", ")),
     };
-    view.notice(&format!("the job {} crashed: {tasks}{doubt}", job.id()));
+    let by = owner.map_or_else(String::new, |owner| format!(" of the user `{owner}`"));
+    view.notice(&format!("the job {}{by} crashed: {tasks}{doubt}", job.id()));
 }
 
 /// Returns the failure for a damaged journal. The job may have done more than is recorded, so the user must

@@ -152,6 +152,10 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
                     LoadError::new(LoadErrorKind::Refused, error, hint)
                 })?;
             }
+            ensemble::refuse_foreign_folders(&located.manifest).map_err(|error| {
+                let hint = error.hint();
+                LoadError::new(LoadErrorKind::Refused, error, Some(hint))
+            })?;
             Ok(EnsembleLocation {
                 home: home.map(|home| fs::absolute(&home_folder(home), &cwd)),
                 link,

@@ -9,10 +9,20 @@ pub fn id() -> u32 {
     Uid::current().as_raw()
 }
 
+/// Returns the numeric id of the user whose rights this process has.
+pub fn effective_id() -> u32 {
+    Uid::effective().as_raw()
+}
+
+/// Returns the name of a user, or the numeric id if the user has no name.
+pub fn name_of(id: u32) -> String {
+    let user = User::from_uid(Uid::from_raw(id)).ok().flatten();
+    user.map_or_else(|| id.to_string(), |user| user.name)
+}
+
 /// Returns the name of this process's user, or the numeric id if the user has no name.
 pub fn name() -> String {
-    let user = User::from_uid(Uid::current()).ok().flatten();
-    user.map_or_else(|| id().to_string(), |user| user.name)
+    name_of(id())
 }
 
 /// Returns the home folder of this process's user according to the user database, not `$HOME`.

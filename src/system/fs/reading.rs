@@ -106,6 +106,31 @@ pub fn is_own(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.uid() == nix::unistd::geteuid().as_raw())
 }
 
+/// The identity of a file or folder: a replaced one has another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    pub device: u64,
+    pub inode: u64,
+    /// The numeric id of the owner.
+    pub owner: u32,
+    /// The time of creation in seconds since 1970, if the file system knows it.
+    pub created: Option<u64>,
+}
+
+/// Returns the identity of a file. A symbolic link is followed.
+pub fn identity_of(path: &Path) -> Result<FileIdentity, Error> {
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::metadata(path).map_err(error_context(FileAction::Inspect, path))?;
+    let created = metadata.created().ok();
+    let since = created.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    Ok(FileIdentity {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        owner: metadata.uid(),
+        created: since.map(|since| since.as_secs()),
+    })
+}
+
 /// Whether a relative path stays inside its starting folder. Checks only the text: no `..`, not absolute, has
 /// a file name.
 pub fn is_within(path: &Path) -> bool {
