@@ -14,7 +14,7 @@ use super::sshd::{Sshd, free_port, user};
 use crate::support::{Run, TestEnv};
 
 /// The command-line options for the login on a test server.
-pub(super) fn options(sshd: &Sshd) -> Vec<String> {
+pub(crate) fn options(sshd: &Sshd) -> Vec<String> {
     let path = |name: &str| sshd.path(name).display().to_string();
     let words = [
         "--no-ssh-config",
@@ -31,7 +31,7 @@ pub(super) fn options(sshd: &Sshd) -> Vec<String> {
 }
 
 /// The first `count` addresses of a server, as the text of a host list.
-pub(super) fn hosts(sshd: &Sshd, count: u8) -> String {
+pub(crate) fn hosts(sshd: &Sshd, count: u8) -> String {
     let all = (1..=count).map(|last| format!("127.0.0.{last}:{}", sshd.port));
     all.collect::<Vec<_>>().join(",")
 }
@@ -152,13 +152,13 @@ fn transfers_tell_machines_what_came_of_them_also_where_a_host_is_not_reached() 
 }
 
 /// The words of a command on one host, with the options for the login.
-fn on_one(sshd: &Sshd, command: &str, host: &str) -> Vec<String> {
+pub(crate) fn on_one(sshd: &Sshd, command: &str, host: &str) -> Vec<String> {
     let mut words = vec![command.to_owned(), host.to_owned()];
     words.extend(options(sshd));
     words
 }
 
-fn shell(env: &TestEnv, words: &[String], input: &str) -> Run {
+pub(crate) fn shell(env: &TestEnv, words: &[String], input: &str) -> Run {
     env.write("input", input);
     let mut line = vec![
         "-c",

@@ -1,6 +1,6 @@
 //! Tests of SSH hosts. A real `sshd` on addresses of this machine acts as the hosts.
 
-mod cli;
+pub(crate) mod cli;
 mod containers;
 mod ending;
 mod files;
