@@ -99,3 +99,36 @@ fn every_file_that_the_pages_for_contributors_name_is_there() {
     }
     assert_eq!(missing, [""; 0]);
 }
+
+/// A rule without a test is a claim, and a test that was renamed proves nothing any more.
+#[test]
+fn every_rule_of_the_security_page_has_a_row_with_tests_that_exist() {
+    let page = read("docs/security.md");
+    let rows: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| S"))
+        .map(|line| line.trim_end_matches(" |").split(" | ").collect())
+        .collect();
+    let numbers: Vec<String> = rows.iter().map(|cells| cells[0].to_owned()).collect();
+    let expected: Vec<String> = (1..=22).map(|number| number.to_string()).collect();
+    assert_eq!(numbers, expected);
+    let mut missing = Vec::new();
+    for cells in rows {
+        assert_eq!(cells.len(), 4, "{cells:?}");
+        let named: Vec<_> = cells[3].split('`').skip(1).step_by(2).collect();
+        assert!(
+            !named.is_empty() || cells[2].contains("Not built"),
+            "{cells:?}"
+        );
+        for test in named {
+            let (path, name) = test.split_once("::").expect("a test is `PATH::NAME`");
+            let function = format!("fn {name}(");
+            if !Path::new(env!("CARGO_MANIFEST_DIR")).join(path).exists()
+                || !read(path).contains(&function)
+            {
+                missing.push(test);
+            }
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
