@@ -126,12 +126,13 @@ impl TaskInvocation {
             }
         }
         let (mut args, mut kwargs) = (Vec::new(), Map::new());
-        match task.input("arguments")?.unwrap_or_default() {
-            Value::Null => {}
-            Value::List(list) => args = list.to_vec(),
-            Value::Map(map) => kwargs.clone_from(&map),
-            other => {
-                let kind = other.kind();
+        let arguments = task.input("arguments")?.unwrap_or_default();
+        match (arguments.marked_items(), arguments.marked_entries()) {
+            (Some(list), _) => args = list,
+            (None, Some(map)) => kwargs = map,
+            (None, None) if arguments.is_null() => {}
+            (None, None) => {
+                let kind = arguments.kind();
                 return Err(input_error(format!(
                     "`arguments` must be a map or a list, not {kind}"
                 )));
@@ -326,7 +327,7 @@ impl TaskExecution {
         let mut result = Map::from_iter([
             ("task".into(), Value::from(self.name.as_str())),
             ("success".into(), Value::from(success)),
-            ("results".into(), Value::from(self.results())),
+            ("results".into(), task.foreign(Value::from(self.results()))),
         ]);
         apply_result_template(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {

@@ -12,19 +12,14 @@ pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: 
     let Some(raw) = task.raw_input("resultTemplate") else {
         return;
     };
-    let evaluated = task
-        .evaluate_with(raw, result)
-        .and_then(|value| match value.as_str() {
-            Some(text) => {
-                outcome.updates_as_text = true;
-                task.parse_yaml(text)
-            }
-            None => Ok(value),
-        });
+    let evaluated = task.evaluate_document(raw, result).map(|(value, is_text)| {
+        outcome.updates_as_text = is_text;
+        value
+    });
     let updates = match evaluated {
-        Ok(Value::Map(map)) => Value::list([Value::Map(map)]),
-        Ok(value @ Value::List(_)) => value,
-        Ok(Value::Null) => return,
+        Ok(value) if value.as_map().is_some() => Value::list([value]),
+        Ok(value) if value.as_list().is_some() => value,
+        Ok(value) if value.is_null() => return,
         Ok(other) => {
             let message = format!(
                 "`resultTemplate` must return a map or a list, not {}",

@@ -158,6 +158,10 @@ impl ShellRun {
         if never_started(&output.exit) {
             outcome.modified = Some(false);
         }
+        let result: Map = result
+            .into_iter()
+            .map(|(name, value)| (name, task.foreign(value)))
+            .collect();
         apply_result_template(task, &result, &mut outcome);
         evaluate_outputs(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {

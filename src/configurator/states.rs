@@ -373,12 +373,13 @@ impl StatesExecution {
                 Status::Degraded
             });
             if !differences.is_empty() {
-                result.insert("message".into(), differences.join("\n").into());
+                let message = Value::from(differences.join("\n"));
+                result.insert("message".into(), task.foreign(message));
             }
         }
         outcome.notes.extend(self.irreversible.iter().cloned());
         result.insert("success".into(), outcome.success.into());
-        result.insert("states".into(), to_value(results));
+        result.insert("states".into(), task.foreign(to_value(results)));
         apply_result_template(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;

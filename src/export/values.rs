@@ -33,6 +33,7 @@ fn redact(value: &Value) -> Value {
             };
             (key.clone(), part)
         })),
+        // Data is no expression, whatever it looks like.
         other => other.clone(),
     }
 }

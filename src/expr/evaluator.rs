@@ -234,7 +234,7 @@ impl Evaluator {
         failure.take()
     }
 
-    fn note_failure(&self, error: &Error) {
+    pub(super) fn note_failure(&self, error: &Error) {
         let mut failure = self
             .0
             .failure
@@ -278,6 +278,11 @@ impl Evaluator {
     /// Evaluates a value that `q` quoted: evaluates the expressions in it, but not the templates.
     pub fn unquote(&self, value: &Value, context: &Context) -> Result<Value, Error> {
         self.evaluate_quoted(value, &Scene::new(context.clone()))
+    }
+
+    /// Marks a value from outside as data, unless the user allows the evaluation of results.
+    pub fn foreign(&self, value: Value) -> Value {
+        value.data_if(!self.system().evaluates_results())
     }
 
     /// Whether a raw map is an expression. A template does not count as one.

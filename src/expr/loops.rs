@@ -20,6 +20,10 @@ impl Evaluator {
             Value::Str(text) => self.evaluate_path(text, scene),
             Value::Map(map) => self.call_function(source, map, scene),
             Value::Null => Ok(Vec::new()),
+            Value::Data(_) if source.as_list().is_some() => {
+                let list = LazyValue::Value(source.clone());
+                Ok(self.values(&list)?.unwrap_or_default())
+            }
             Value::List(_) => {
                 let list = self.evaluate_raw(source, scene, None)?;
                 Ok(self.values(&LazyValue::Value(list))?.unwrap_or_default())
@@ -135,6 +139,7 @@ impl Evaluator {
         let base = self.loop_scene(&items, scene)?;
         let mut found = Vec::new();
         let mut map = Map::new();
+        let mut has_data_keys = false;
         for (index, (key, item)) in items.into_iter().enumerate() {
             let mut round = base.at(item.clone());
             round.context.vars.set("index", int(index));
@@ -146,7 +151,11 @@ impl Evaluator {
             {
                 Some(LazyValue::Break) => break,
                 Some(LazyValue::Continue) => continue,
-                Some(key) => Some(self.value_of(key)?.to_string()),
+                Some(key) => {
+                    let key = self.value_of(key)?;
+                    has_data_keys |= key.has_data();
+                    Some(key.to_string())
+                }
                 None => None,
             };
             let results = self.iteration_results(value_of, &round)?;
@@ -163,7 +172,8 @@ impl Evaluator {
             }
         }
         if key_of.is_some() {
-            return Ok(vec![LazyValue::Value(map.into())]);
+            let map = Value::from(map).data_if(has_data_keys);
+            return Ok(vec![LazyValue::Value(map)]);
         }
         Ok(found)
     }

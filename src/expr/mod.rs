@@ -8,6 +8,9 @@
 
 mod context;
 #[cfg(test)]
+mod data_tests;
+mod document_value;
+#[cfg(test)]
 mod effect_tests;
 mod encoding;
 mod error;

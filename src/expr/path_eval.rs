@@ -272,11 +272,11 @@ impl Evaluator {
             LazyValue::Attributes(of) | LazyValue::Value(Value::Entity(of)) => {
                 self.get_entity_key(*of, name, scene)
             }
-            LazyValue::Value(Value::Sensitive(inner)) => {
-                let inner = LazyValue::Value(Value::clone(inner));
+            LazyValue::Value(marked @ (Value::Sensitive(_) | Value::Data(_))) => {
+                let inner = LazyValue::Value(marked.reveal().clone());
                 let found = self.get_key(&inner, name, index, scene)?;
                 let value = found.map(|found| self.value_of(found)).transpose()?;
-                Ok(value.map(|value| LazyValue::Value(value.sensitive())))
+                Ok(value.map(|value| LazyValue::Value(value.marked(marked.own_marks()))))
             }
             LazyValue::Value(Value::External(external)) => {
                 self.get_external_part(external, name, index)
@@ -406,11 +406,8 @@ impl Evaluator {
                 _ => return Ok(None),
             },
             LazyValue::Value(value) => {
-                let mark = |item: &Value| {
-                    let secret = matches!(value, Value::Sensitive(_));
-                    let item = item.clone();
-                    LazyValue::Value(if secret { item.sensitive() } else { item })
-                };
+                let marks = value.own_marks();
+                let mark = |item: &Value| LazyValue::Value(item.clone().marked(marks));
                 match value.reveal() {
                     Value::Map(map) => map.values().map(mark).collect(),
                     Value::List(items) => items.iter().map(mark).collect(),

@@ -35,7 +35,7 @@ impl Evaluator {
             of,
             name: Arc::clone(&name),
         };
-        let raw = attribute.raw;
+        let raw = self.without_allowed_mark(attribute.raw);
         let slot = AttributeSlot {
             of,
             name,
@@ -66,6 +66,16 @@ impl Evaluator {
             self.tracker().record_read(read, Some(value.clone()));
         }
         Ok(Some(item))
+    }
+
+    /// Drops the mark of data of a plain value if the user allows the evaluation of results.
+    fn without_allowed_mark(&self, raw: Value) -> Value {
+        match &raw {
+            Value::Data(inner) if self.system().evaluates_results() && !needs_evaluation(inner) => {
+                Value::clone(inner)
+            }
+            _ => raw,
+        }
     }
 
     /// Evaluates an attribute in the scene of a task, without memoizing it.

@@ -73,7 +73,11 @@ impl<'a> Expression<'a> {
         };
         Self {
             source,
-            vars: map.get("vars").and_then(Value::as_map),
+            // Variables are evaluated, and data never is.
+            vars: map
+                .get("vars")
+                .filter(|vars| !vars.own_marks().data)
+                .and_then(Value::as_map),
             foreach: map.get("foreach").filter(|part| part.is_truthy()),
             select: map.get("select").filter(|part| part.is_truthy()),
             strict: map.get("strict").and_then(StrictMode::parse),

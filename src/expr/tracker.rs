@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexSet;
 
-use crate::value::Value;
+use crate::value::{Marks, Value};
 
 use super::error::Error;
 use super::memo::AttributeSlot;
@@ -42,11 +42,16 @@ pub(super) struct ReadFrame {
     pub(super) slots: IndexSet<AttributeSlot>,
 }
 
+/// The maximum number of texts of data that are noted for one template.
+const MAX_DATA_TEXTS: usize = 1000;
+
 /// Observations during the rendering of a template.
 #[derive(Debug, Default, Clone)]
 pub(super) struct RenderNotes {
-    /// Whether the template accessed a sensitive value.
-    pub(super) sensitive: bool,
+    /// The marks of the values that the template accessed.
+    pub(super) marks: Marks,
+    /// The texts of the data that the template accessed.
+    pub(super) data_texts: Vec<Arc<str>>,
     /// The last external value that the template accessed.
     pub(super) external: Option<Value>,
     /// The error that stopped the rendering; the engine keeps only its text.
@@ -234,11 +239,75 @@ impl Tracker {
 
     /// Notes that the template accessed a sensitive value.
     pub(super) fn note_sensitive(&self) {
-        self.state().notes.sensitive = true;
+        self.state().notes.marks.sensitive = true;
+    }
+
+    /// Notes the marks of a value that the template accessed.
+    pub(super) fn note_marks(&self, value: &Value) {
+        let marks = value.marks();
+        if marks == Marks::default() {
+            return;
+        }
+        let mut state = self.state();
+        let notes = &mut state.notes;
+        notes.marks.sensitive |= marks.sensitive;
+        notes.marks.data |= marks.data;
+        if marks.data {
+            add_texts(value, false, &mut notes.data_texts);
+        }
+    }
+
+    /// Notes that the template accessed data, and returns the value without the mark.
+    pub(super) fn note_data(&self, value: Value) -> Value {
+        if !value.has_data() {
+            return value;
+        }
+        let mut state = self.state();
+        state.notes.marks.data = true;
+        add_texts(&value, false, &mut state.notes.data_texts);
+        value.without_data()
+    }
+
+    /// Whether the template has accessed data so far.
+    pub(super) fn has_data(&self) -> bool {
+        self.state().notes.marks.data
+    }
+
+    /// Whether a text is part of a text of data that the template has accessed.
+    pub(super) fn is_part_of_data(&self, text: &str) -> bool {
+        let state = self.state();
+        let texts = &state.notes.data_texts;
+        texts.len() >= MAX_DATA_TEXTS || texts.iter().any(|data| data.contains(text))
     }
 
     fn state(&self) -> MutexGuard<'_, TrackerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds the texts of the data in a value, including the keys of maps, up to the maximum number.
+fn add_texts(value: &Value, is_data: bool, texts: &mut Vec<Arc<str>>) {
+    if texts.len() >= MAX_DATA_TEXTS {
+        return;
+    }
+    match value {
+        Value::Data(inner) => add_texts(inner, true, texts),
+        Value::Sensitive(inner) => add_texts(inner, is_data, texts),
+        Value::Str(text) if is_data => texts.push(Arc::clone(text)),
+        Value::List(items) => {
+            for item in items.iter() {
+                add_texts(item, is_data, texts);
+            }
+        }
+        Value::Map(map) => {
+            for (key, item) in map.iter() {
+                if is_data {
+                    texts.push(Arc::clone(key));
+                }
+                add_texts(item, is_data, texts);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -447,6 +447,7 @@ fn as_recorded(value: &Value) -> Value {
                 .map(|(key, value)| (Arc::clone(key), as_recorded(value))),
         ),
         Value::Entity(_) => Value::Null,
+        Value::Data(inner) => as_recorded(&inner.with_externals_resolved()),
         other => other.clone(),
     }
 }
@@ -464,6 +465,7 @@ fn is_external(value: &Value) -> bool {
         Value::External(external) => external.kind != ExternalKind::Other,
         Value::List(items) => items.iter().any(is_external),
         Value::Map(map) => map.values().any(is_external),
+        Value::Data(inner) => is_external(inner),
         _ => false,
     }
 }
@@ -474,6 +476,7 @@ fn mentions_secret(value: &Value) -> bool {
         Value::List(items) => items.iter().any(mentions_secret),
         Value::Map(map) => map.values().any(mentions_secret),
         Value::Sensitive(_) => true,
+        Value::Data(inner) => mentions_secret(inner),
         _ => false,
     }
 }

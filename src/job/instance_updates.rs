@@ -20,11 +20,14 @@ impl Engine {
             return;
         };
         let before = self.ledger.tasks[index].changes.len();
-        for spec in updates.as_list().into_iter().flatten() {
-            let Some(fields) = spec.as_map() else {
+        for spec in updates.marked_items().unwrap_or_default() {
+            let Some(fields) = spec.marked_entries() else {
                 continue;
             };
-            if let Err(message) = self.apply_spec(index, fields, outcome.updates_as_text) {
+            let is_safe = check_data(&fields);
+            let applied =
+                is_safe.and_then(|()| self.apply_spec(index, &fields, outcome.updates_as_text));
+            if let Err(message) = applied {
                 self.log(
                     LogLevel::Warning,
                     format!("{}: {message}", self.label(index)),
@@ -41,6 +44,7 @@ impl Engine {
         }
     }
 
+    /// Applies the changes of one instance.
     fn apply_spec(&mut self, index: TaskIndex, fields: &Map, as_text: bool) -> Result<(), String> {
         let target = self.ledger.tasks[index].spec.target;
         let name = fields.get("name").and_then(Value::as_str).unwrap_or("SELF");
@@ -311,6 +315,66 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The keys of an update that output of commands may fill.
+const OPEN_TO_DATA: [&str; 7] = [
+    "name",
+    "parent",
+    "attributes",
+    "readyState",
+    "priority",
+    "protected",
+    "created",
+];
+
+/// Refuses output of commands where an update says more than names, attributes and states.
+fn check_data(fields: &Map) -> Result<(), String> {
+    for (key, value) in fields {
+        if !value.has_data() || OPEN_TO_DATA.contains(&&**key) {
+            continue;
+        }
+        if &**key == "template" && value.as_str().is_some() {
+            continue;
+        }
+        return Err(format!(
+            "`{key}` in `resultTemplate` contains output of a command, which may only give names,              attributes and states of instances; write `{key}` in the template itself, or allow the              evaluation of results with `--allow evaluate-results`"
+        ));
+    }
+    if let Some(attributes) = fields.get("attributes").filter(|it| it.own_marks().data) {
+        for name in attributes.as_map().into_iter().flat_map(Map::keys) {
+            check_name("an attribute", name)?;
+        }
+    }
+    let names = ["name", "parent", "template"].map(|key| fields.get(key));
+    for name in names.into_iter().flatten().filter(|name| name.has_data()) {
+        check_name("an instance", name.as_str().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Refuses a name from outside that could be more than a name, such as a path.
+fn check_name(subject: &str, name: &str) -> Result<(), String> {
+    const LONGEST: usize = 255;
+    let is_keyword = name == ".self";
+    let starts = name.starts_with(['.', '+', '~', '$', '-', ' ']) || name == "<<";
+    let is_bad = |c: char| c.is_control() || "/\\:[]{}".contains(c);
+    if is_keyword
+        || !(name.is_empty()
+            || name.len() > LONGEST
+            || starts
+            || name.contains("..")
+            || name.contains(is_bad))
+    {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(80).collect();
+    Err(format!(
+        "`{}` in `resultTemplate` cannot be the name of {subject}: a name from the output of a command has \
+         1 to 255 characters, does not begin with `.`, `+`, `~`, `$`, `-` or a space, and has no control \
+         characters, no `..` and none of `/`, `\\`, `:`, `[`, `]`, `{{` and `}}`",
+        shown.escape_debug()
+    ))
 }
 
 /// Adds a `host` requirement to a template if its instance names a parent and the template does not.

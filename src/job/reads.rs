@@ -145,7 +145,8 @@ impl Engine {
         value: &Value,
     ) {
         let of = self.topology.stand_in(of).unwrap_or(of);
-        let value = self.mark_sensitive(of, name, value.with_externals_resolved());
+        let value = value.with_externals_resolved();
+        let value = self.mark_sensitive(of, name, self.foreign(value));
         let was_set = self.topology.entity(of).attributes.contains_key(name);
         let changed = self.topology_mut().set_attribute(of, name, value.clone());
         // Setting a missing attribute to null stores it but does not count as a change.
@@ -168,6 +169,11 @@ impl Engine {
                 live: true,
                 write_only: true,
             });
+    }
+
+    /// Marks a value that a task has set as data, unless the user allows the evaluation of results.
+    fn foreign(&self, value: Value) -> Value {
+        value.data_if(!self.context.local_context.evaluates_results())
     }
 
     fn mark_sensitive(&self, of: Handle, name: &str, value: Value) -> Value {

@@ -123,7 +123,8 @@ impl Evaluation<'_> {
         };
         let inputs = match &subtask.inputs {
             Value::Null => own(),
-            stated => stated.as_map().cloned().unwrap_or_default(),
+            // The values were evaluated for the caller, so data among them stays data.
+            stated => stated.marked_entries().unwrap_or_default(),
         };
         let reference = OperationRef::new(interface, name);
         Ok(self.make_task(target, reference, operation, Some(&inputs)))

@@ -32,6 +32,11 @@ impl Trust {
         self.trusted || self.allowed.contains(name)
     }
 
+    /// Whether the user permitted the effect by its name. A trusted project alone does not.
+    pub fn permits_by_name(&self, name: &str) -> bool {
+        self.allowed.contains(name)
+    }
+
     /// Returns the hint for a user whose project lacks a permission.
     pub fn help(name: &str) -> String {
         format!(

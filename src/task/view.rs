@@ -123,20 +123,29 @@ impl<'a> TaskView<'a> {
 
     /// Evaluates an expression with additional variables.
     pub fn evaluate_with(&self, raw: &Value, variables: &Map) -> Result<Value, Error> {
+        self.evaluator.evaluate(raw, &self.context_with(variables))
+    }
+
+    fn context_with(&self, variables: &Map) -> Context {
         let mut context = self.context.clone();
         for (name, value) in variables {
             context.vars.set(name.clone(), Var::Value(value.clone()));
         }
-        self.evaluator.evaluate(raw, &context)
+        context
     }
 
-    pub fn parse_yaml(&self, text: &str) -> Result<Value, Error> {
-        self.local_context
-            .parse_yaml(text)
-            .map_err(|problem| Error::Function {
-                function: "resultTemplate".to_owned(),
-                problem: problem.to_string(),
-            })
+    /// Evaluates a value that is a document: a text that renders to YAML, or a map or list.
+    ///
+    /// Output of commands gives values for the scalars of a text, and never its structure. Returns whether
+    /// the value was a text.
+    pub fn evaluate_document(&self, raw: &Value, variables: &Map) -> Result<(Value, bool), Error> {
+        let context = self.context_with(variables);
+        self.evaluator.evaluate_document(raw, &context)
+    }
+
+    /// Marks a value from outside as data, which is never evaluated.
+    pub fn foreign(&self, value: Value) -> Value {
+        self.evaluator.foreign(value)
     }
 
     /// Whether a program of this name can be run in the task's environment.

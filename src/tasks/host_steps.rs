@@ -91,6 +91,8 @@ impl TaskEngine {
     /// Stores the result of a step under its `register` name.
     pub(super) fn register(&mut self, id: usize, name: Option<&Arc<str>>, value: Value) {
         self.secrets.gather(&value);
+        // Output of commands and answers are never evaluated.
+        let value = value.data();
         if let Some(name) = name {
             let run = &mut self.runs[id];
             run.registered.insert(Arc::clone(name), value);

@@ -167,9 +167,9 @@ fn render_names(
             names.push(text.as_str().to_owned());
             continue;
         }
-        match renderer.native(text, scene)? {
-            Value::List(items) => names.extend(items.iter().map(Value::to_string)),
-            _ => names.push(renderer.text(text, scene)?.text),
+        match renderer.native(text, scene)?.as_list() {
+            Some(items) => names.extend(items.iter().map(Value::to_string)),
+            None => names.push(renderer.text(text, scene)?.text),
         }
     }
     Ok(names)

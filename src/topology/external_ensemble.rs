@@ -133,6 +133,7 @@ impl ExternalEnsemble {
                     entries.map(|(key, value)| (Arc::clone(key), self.to_outer_value(value)));
                 Value::from(entries.collect::<Map>())
             }
+            Value::Data(inner) => self.to_outer_value(inner).data(),
             other => other.clone(),
         }
     }

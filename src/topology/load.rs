@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::entity::{Creator, Entity, EntityKind};
+use super::recorded_value::from_record;
 use super::topology::Topology;
 use crate::name::{ChangeId, NodeState, Priority, Status, TemplateName};
 use crate::value::{Handle, Map, REDACTED, Value};
@@ -235,12 +236,13 @@ fn set_imported(entity: &mut Entity, fields: &Map) {
     }
 }
 
-/// Returns the recorded values. Redacted ones are dropped, because they are evaluated again.
+/// Returns the recorded values, those that are no expressions as data. Redacted ones are dropped, because
+/// they are evaluated again.
 fn values(recorded: Option<&Value>) -> Map {
     let entries = recorded.and_then(Value::as_map).into_iter().flatten();
     entries
         .filter(|(_, value)| value.as_str() != Some(REDACTED))
-        .map(|(key, value)| (Arc::clone(key), value.clone()))
+        .map(|(key, value)| (Arc::clone(key), from_record(value)))
         .collect()
 }
 

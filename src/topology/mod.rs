@@ -13,6 +13,7 @@ mod orphan;
 mod orphans;
 mod query_subject;
 mod record;
+mod recorded_value;
 mod scope;
 mod spans;
 mod status;

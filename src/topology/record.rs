@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::entity::{Creator, Entity, EntityKind};
+use super::recorded_value::{to_record, to_record_map};
 use super::topology::Topology;
 use crate::name::{ChangeId, Status};
 use crate::value::{Handle, Map, REDACTED, Value, insert_some};
@@ -24,10 +25,10 @@ struct InstanceRecords {
 /// Returns the `status` section with inputs, outputs and all instances.
 pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
     let mut section = Map::new();
-    section.insert("inputs".into(), Value::from(values.inputs));
+    section.insert("inputs".into(), Value::from(to_record_map(&values.inputs)));
     section.insert(
         "outputs".into(),
-        Value::from(values.outputs).with_externals_resolved(),
+        to_record(&Value::from(values.outputs).with_externals_resolved()),
     );
     let instances = instances_on(topology, topology.root(), values.nested);
     section.insert("instances".into(), Value::from(instances));
@@ -101,10 +102,10 @@ fn nested_record(
     records: &mut InstanceRecords,
 ) -> Map {
     let mut record = Map::new();
-    record.insert("inputs".into(), Value::from(inputs));
+    record.insert("inputs".into(), Value::from(to_record_map(&inputs)));
     record.insert(
         "outputs".into(),
-        Value::from(outputs).with_externals_resolved(),
+        to_record(&Value::from(outputs).with_externals_resolved()),
     );
     let effective = topology.effective(root).as_str();
     let ready = Value::map([("effective", Value::from(effective))]);
@@ -250,7 +251,7 @@ fn entity_record(
     let entity = topology.entity(of);
     let mut record = Map::new();
     record.insert("template".into(), Value::from(template));
-    let mut attributes = entity.attributes.clone();
+    let mut attributes = to_record_map(&entity.attributes);
     for name in &entity.redacted {
         // The record keeps stating that a secret exists until the attribute is set again.
         let hidden = || Value::str(REDACTED);
@@ -260,7 +261,7 @@ fn entity_record(
     insert_some(
         &mut record,
         "properties",
-        non_empty(entity.properties.clone()),
+        non_empty(to_record_map(&entity.properties)),
     );
     let imported = entity.node().and_then(|node| node.imported.clone());
     insert_some(&mut record, "imported", imported.map(Value::Str));
@@ -268,7 +269,11 @@ fn entity_record(
     let created = entity.created.as_ref().map(Creator::to_value);
     insert_some(&mut record, "created", created);
     insert_some(&mut record, "protected", entity.protected.map(Value::Bool));
-    insert_some(&mut record, "customized", entity.customized.clone());
+    insert_some(
+        &mut record,
+        "customized",
+        entity.customized.as_ref().map(to_record),
+    );
     record
 }
 

@@ -335,7 +335,17 @@ impl Topology {
         let Some(entity) = self.entities.get_mut(of.0 as usize) else {
             return false;
         };
-        if entity.attributes.get(name).is_some_and(|old| *old == value) {
+        if let Some(old) = entity.attributes.get_mut(name)
+            && *old == value
+        {
+            // The last writer decides if the value is data.
+            if old.own_marks() == value.own_marks() {
+                return false;
+            }
+            *old = value;
+            self.generation += 1;
+            let written = self.versions.entry(of).or_default();
+            written.insert(Arc::clone(name), self.generation);
             return false;
         }
         entity.attributes.insert(Arc::clone(name), value);

@@ -139,7 +139,12 @@ impl ValueChecker<'_> {
         }
         let found = self.faults.len();
         let value = match value {
-            Value::Sensitive(inner) => self.value_of_kind(schema, inner, depth).sensitive(),
+            Value::Sensitive(inner) => match &**inner {
+                Value::Data(inner) => self.value_of_kind(schema, inner, depth).data(),
+                inner => self.value_of_kind(schema, inner, depth),
+            }
+            .sensitive(),
+            Value::Data(inner) => self.value_of_kind(schema, inner, depth).data(),
             value => self.value_of_kind(schema, value, depth),
         };
         // A value of the wrong type also violates the constraints: report the type only.

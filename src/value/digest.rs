@@ -42,6 +42,7 @@ fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
             }
         }
         Value::Sensitive(_) => feed(REDACTED.as_bytes()),
+        Value::Data(inner) => feed_upstream(inner, feed),
         Value::External(external) => {
             feed_upstream(external.digest.as_ref().unwrap_or(&external.value), feed);
         }
@@ -105,6 +106,7 @@ impl<Into: Absorb> CanonicalWriter<Into> {
                 self.value(inner);
             }
             Value::Sensitive(_) => self.sink.absorb(b"x"),
+            Value::Data(inner) => self.value(inner),
             Value::External(external) => {
                 self.sink.absorb(b"e");
                 let stands_for = external.exact.as_ref().or(external.digest.as_ref());

@@ -43,6 +43,7 @@ impl Secrets {
             Value::Map(map) => map
                 .values()
                 .for_each(|item| self.gather_within(item, secret)),
+            Value::Data(inner) => self.gather_within(inner, secret),
             Value::External(external) => self.gather_within(&external.value, secret),
             other if secret && !other.is_null() => self.add(other.to_string()),
             _ => {}
@@ -118,6 +119,7 @@ impl Secrets {
                 let text = value.to_string();
                 value.sensitive_if(self.occur_in(&text))
             }
+            Value::Data(inner) => self.mark(Arc::unwrap_or_clone(inner)).data(),
             other => other,
         }
     }

@@ -45,6 +45,11 @@ pub enum Value {
     Map(Arc<Map>),
     /// A value that must not be shown. Its text forms are [`REDACTED`].
     Sensitive(Arc<Self>),
+    /// A value from outside the model, such as the output of a command, which is never evaluated.
+    ///
+    /// Text forms, equality and digests ignore the mark. It also covers the values within. A value with both
+    /// marks is `Sensitive(Data(…))`.
+    Data(Arc<Self>),
     /// A reference to an entity of the topology.
     Entity(Handle),
     /// A value that stands for an object outside the model, such as a file.
@@ -102,33 +107,11 @@ impl Value {
         ))
     }
 
-    /// Marks the value as sensitive. A marked value stays as it is.
-    #[must_use]
-    pub fn sensitive(self) -> Self {
-        match self {
-            Self::Sensitive(_) => self,
-            other => Self::Sensitive(Arc::new(other)),
-        }
-    }
-
-    /// Marks the value as sensitive if the condition is true.
-    #[must_use]
-    pub fn sensitive_if(self, sensitive: bool) -> Self {
-        if sensitive { self.sensitive() } else { self }
-    }
-
-    /// Returns the value without its sensitivity mark. Marks of nested values stay.
-    pub fn reveal(&self) -> &Self {
-        match self {
-            Self::Sensitive(inner) => inner.reveal(),
-            other => other,
-        }
-    }
-
     /// Whether the value or any value within it is sensitive.
     pub fn has_sensitive(&self) -> bool {
         match self {
             Self::Sensitive(_) => true,
+            Self::Data(inner) => inner.has_sensitive(),
             Self::List(items) => items.iter().any(Self::has_sensitive),
             Self::Map(map) => map.values().any(Self::has_sensitive),
             Self::External(external) => external.value.has_sensitive(),
@@ -141,6 +124,7 @@ impl Value {
     pub fn redacted(&self) -> Self {
         match self {
             Self::Sensitive(_) => Self::str(REDACTED),
+            Self::Data(inner) => inner.redacted().data(),
             Self::List(items) if self.has_sensitive() => {
                 Self::list(items.iter().map(Self::redacted))
             }
@@ -161,6 +145,7 @@ impl Value {
                 external.value.with_externals_resolved()
             }
             Self::Sensitive(inner) => inner.with_externals_resolved().sensitive(),
+            Self::Data(inner) => inner.with_externals_resolved().data(),
             Self::List(items) => Self::list(items.iter().map(Self::with_externals_resolved)),
             Self::Map(map) => {
                 let settled = |(key, value): (&Arc<str>, &Self)| {
@@ -233,7 +218,7 @@ impl Value {
             Self::List(items) => !items.is_empty(),
             Self::Map(map) => !map.is_empty(),
             Self::External(external) => external.value.is_truthy(),
-            Self::Big(_) | Self::Entity(_) | Self::Sensitive(_) => true,
+            Self::Big(_) | Self::Entity(_) | Self::Sensitive(_) | Self::Data(_) => true,
         }
     }
 
@@ -248,13 +233,14 @@ impl Value {
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
             Self::Sensitive(_) => "a sensitive value",
+            Self::Data(inner) => inner.kind(),
             Self::Entity(_) => "an instance",
             Self::External(_) => "an external value",
         }
     }
 }
 
-/// Equality as in Python, for example `1 == 1.0`. Sensitivity marks do not matter.
+/// Equality as in Python, for example `1 == 1.0`. Marks do not matter.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         match (self.reveal(), other.reveal()) {
@@ -291,6 +277,7 @@ impl Display for Value {
         match self {
             Self::Str(text) => f.write_str(text),
             Self::External(external) => Display::fmt(&external.value, f),
+            Self::Data(inner) => Display::fmt(inner, f),
             other => write_repr(other, f),
         }
     }
@@ -330,6 +317,7 @@ fn write_repr(value: &Value, f: &mut Formatter<'_>) -> std::fmt::Result {
             f.write_str("}")
         }
         Value::Sensitive(_) => f.write_str(REDACTED),
+        Value::Data(inner) => write_repr(inner, f),
         Value::Entity(handle) => write!(f, "<instance {}>", handle.0),
         Value::External(external) => write_repr(&external.value, f),
     }
@@ -449,6 +437,7 @@ impl serde::Serialize for Value {
             Self::List(items) => serializer.collect_seq(items.iter()),
             Self::Map(map) => serializer.collect_map(map.iter().map(|(k, v)| (&**k, v))),
             Self::Sensitive(_) => serializer.serialize_str(REDACTED),
+            Self::Data(inner) => inner.serialize(serializer),
             Self::External(external) => external.value.serialize(serializer),
         }
     }

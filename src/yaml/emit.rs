@@ -100,6 +100,11 @@ pub(super) fn written_form(value: &Value) -> &Value {
     match value {
         Value::External(external) if external.expression.is_null() => written_form(&external.value),
         Value::External(external) => written_form(&external.expression),
+        Value::Data(inner) => match &**inner {
+            // The expression of a file or path from outside could be another one when it is read.
+            Value::External(external) => written_form(&external.value),
+            inner => written_form(inner),
+        },
         other => other,
     }
 }
@@ -261,7 +266,9 @@ impl EmitWriter {
                     quote::style(text, ScalarPosition::Flow),
                 );
             }
-            Value::Sensitive(_) | Value::External(_) => self.out.push_str(REDACTED),
+            Value::Sensitive(_) | Value::External(_) | Value::Data(_) => {
+                self.out.push_str(REDACTED);
+            }
             Value::List(items) => {
                 self.out.push('[');
                 for (place, item) in items.iter().enumerate() {

@@ -281,6 +281,7 @@ impl Node {
                 NodeKind::Map(entries.collect::<Option<_>>()?)
             }
             Value::External(external) => return part(&external.value),
+            Value::Data(inner) => return part(inner),
             Value::Sensitive(_) => NodeKind::Str(value.redacted().to_string().into()),
         };
         Some(Self::new(kind, span, None))

@@ -110,7 +110,7 @@ impl MergeTree for Value {
             Self::Big(text) | Self::Str(text) => print(text),
             Self::List(items) => print_list(items),
             Self::Map(map) => print_map(map.iter()),
-            Self::Sensitive(inner) => inner.fingerprint(),
+            Self::Sensitive(inner) | Self::Data(inner) => inner.fingerprint(),
             Self::Entity(handle) => print(handle),
             Self::External(external) => external.value.fingerprint(),
         }

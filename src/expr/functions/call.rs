@@ -6,7 +6,7 @@ use std::cell::Cell;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
-use crate::value::{List, Map, Value};
+use crate::value::{List, Map, Marks, Value};
 
 /// The implementation of an expression function, which evaluates a call to a value.
 pub(in crate::expr) type ExpressionFunction = fn(&FunctionCall<'_>) -> Result<LazyValue, Error>;
@@ -20,7 +20,7 @@ pub(in crate::expr) struct FunctionCall<'a> {
     /// The whole function map before evaluation, including the options.
     pub(super) map: &'a Map,
     pub(super) scene: &'a Scene,
-    sensitive: Cell<bool>,
+    marks: Cell<Marks>,
 }
 
 impl<'a> FunctionCall<'a> {
@@ -37,19 +37,16 @@ impl<'a> FunctionCall<'a> {
             raw,
             map,
             scene,
-            sensitive: Cell::new(false),
+            marks: Cell::default(),
         }
     }
 
-    /// Calls the function. The result is sensitive if any argument was.
+    /// Calls the function. The result has the marks of all arguments.
     pub(in crate::expr) fn invoke(&self, function: ExpressionFunction) -> Result<LazyValue, Error> {
-        let item = function(self)?;
-        match item {
-            LazyValue::Value(value) if self.sensitive.get() => {
-                Ok(LazyValue::Value(value.sensitive()))
-            }
-            other => Ok(other),
-        }
+        Ok(match function(self)? {
+            LazyValue::Value(value) => LazyValue::Value(value.marked(self.marks.get())),
+            other => other,
+        })
     }
 
     /// Creates an error that names this function.
@@ -70,13 +67,31 @@ impl<'a> FunctionCall<'a> {
         value.as_str().ok_or_else(problem)
     }
 
-    /// Evaluates a raw value completely and notes whether it is sensitive.
+    /// Evaluates a raw value completely and notes its marks. The result is no longer marked as data: a
+    /// function that evaluates it again takes [`Self::evaluate_marked`].
     pub(super) fn evaluate(&self, raw: &Value) -> Result<Value, Error> {
+        let value = self.evaluate_marked(raw)?;
+        Ok(if self.marks.get().data {
+            value.without_data()
+        } else {
+            value
+        })
+    }
+
+    /// Evaluates a raw value completely, notes its marks and keeps them.
+    pub(super) fn evaluate_marked(&self, raw: &Value) -> Result<Value, Error> {
         let value = self.evaluator.evaluate_raw(raw, self.scene, None)?;
-        if value.has_sensitive() {
-            self.sensitive.set(true);
-        }
+        let (known, found) = (self.marks.get(), value.marks());
+        self.marks.set(Marks {
+            sensitive: known.sensitive || found.sensitive,
+            data: known.data || found.data,
+        });
         Ok(value)
+    }
+
+    /// Whether any argument evaluated so far is data.
+    pub(super) fn has_data(&self) -> bool {
+        self.marks.get().data
     }
 
     /// Evaluates the argument of the function completely.
@@ -91,6 +106,16 @@ impl<'a> FunctionCall<'a> {
             Value::List(items) => items.to_vec(),
             Value::Null => List::new(),
             _ => vec![value],
+        })
+    }
+
+    /// Evaluates the argument as a list, like [`Self::values`], and keeps the marks of the items.
+    pub(super) fn marked_values(&self) -> Result<List, Error> {
+        let value = self.evaluate_marked(self.raw)?;
+        Ok(match value.marked_items() {
+            Some(items) => items,
+            None if value.is_null() => List::new(),
+            None => vec![value],
         })
     }
 

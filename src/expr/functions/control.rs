@@ -1,7 +1,6 @@
 //! The functions `foreach`, `q`, `template`, `validate_json` and `lookup`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
@@ -15,8 +14,9 @@ pub(super) fn foreach(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let current = &call.scene.current;
     let items = match current {
         LazyValue::Value(value) if value.as_map().is_some() => {
-            let map = value.as_map().into_iter().flatten();
-            map.map(|(key, item)| (Value::Str(Arc::clone(key)), LazyValue::Value(item.clone())))
+            let marks = value.own_marks();
+            let map = value.marked_entries().into_iter().flatten();
+            map.map(|(key, item)| (Value::Str(key).marked(marks), LazyValue::Value(item)))
                 .collect()
         }
         item => match call.evaluator.values(item)? {
@@ -35,9 +35,14 @@ pub(super) fn quote(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 
 pub(super) fn template(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let overrides = call.option("overrides")?;
+    if call.has_data() {
+        return Err(call.fail("takes no `overrides` from the output of a command"));
+    }
     let mut text = match call.raw {
         Value::Str(text) => text.to_string(),
-        raw => match call.evaluate(raw)? {
+        raw => match call.evaluate_marked(raw)? {
+            // Data is not a template: the result is the text itself.
+            data if data.has_data() => return Ok(LazyValue::Value(data)),
             Value::Str(text) => text.to_string(),
             other => from_path(call, &other)?,
         },
@@ -81,18 +86,16 @@ pub(super) fn validate_json(call: &FunctionCall<'_>) -> Result<LazyValue, Error>
 }
 
 pub(super) fn lookup(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
-    let value = call.value()?;
-    let Some((name, args)) = value.as_map().and_then(|map| map.first()) else {
+    let mut options = call
+        .evaluate_marked(call.raw)?
+        .marked_entries()
+        .unwrap_or_default();
+    let Some((name, args)) = options.shift_remove_index(0) else {
         return Err(call.fail("takes a map with the name of a lookup"));
     };
-    let args = match args.reveal() {
-        Value::List(args) => args.to_vec(),
-        other => vec![other.clone()],
-    };
-    let options = value.as_map().into_iter().flatten().skip(1);
-    let options = options.map(|(key, value)| (Arc::clone(key), value.clone()));
-    let options = LookupOptions(options.collect());
-    let results = call.evaluator.lookup(name, &args, &options, call.scene)?;
+    let args = args.marked_items().unwrap_or_else(|| vec![args]);
+    let options = LookupOptions(options);
+    let results = call.evaluator.lookup(&name, &args, &options, call.scene)?;
     Ok(LazyValue::Value(match results.len() {
         0 => Value::Null,
         1 => results.into_iter().next().unwrap_or_default(),

@@ -11,7 +11,7 @@ use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::ports::{Effect, ReadError};
-use crate::value::{External, ExternalKind, Map, Value, hex};
+use crate::value::{External, ExternalKind, Map, Marks, Value, hex};
 
 use super::call::FunctionCall;
 
@@ -257,9 +257,10 @@ fn json(call: &FunctionCall<'_>, value: &Value) -> Result<Vec<u8>, Error> {
 
 /// Returns the value without its sensitivity marks. Use only for destinations that protect secrets.
 pub(in crate::expr) fn reveal_all(value: &Value) -> Value {
+    let is_marked = || value.marks() != Marks::default();
     match value.reveal() {
-        Value::List(items) if value.has_sensitive() => Value::list(items.iter().map(reveal_all)),
-        Value::Map(map) if value.has_sensitive() => Value::map(
+        Value::List(items) if is_marked() => Value::list(items.iter().map(reveal_all)),
+        Value::Map(map) if is_marked() => Value::map(
             map.iter()
                 .map(|(key, item)| (Arc::clone(key), reveal_all(item))),
         ),

@@ -58,14 +58,11 @@ fn operands(call: &FunctionCall<'_>) -> Result<Vec<Value>, Error> {
     if let Value::List(items) = call.raw {
         return Ok(items.to_vec());
     }
-    let values = match call
-        .evaluator
-        .value_of(call.evaluate_operand(call.raw)?)?
-        .reveal()
-    {
-        Value::List(items) => items.to_vec(),
-        other => vec![other.clone()],
-    };
+    let operand = call.evaluate_operand(call.raw)?;
+    let operand = call.evaluator.value_of(operand)?;
+    let values = operand
+        .marked_items()
+        .unwrap_or_else(|| vec![operand.clone()]);
     let quote = |value| Value::map([("q", value)]);
     Ok(values.into_iter().map(quote).collect())
 }

@@ -32,17 +32,17 @@ pub(super) fn get_input(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 /// `get_attribute: [entity, name, …]`. The first name may also be a requirement or a capability whose
 /// attribute the next name selects.
 pub(super) fn get_attribute(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
-    let args = call.values()?;
+    let args = call.marked_values()?;
+    let is_data = args.first().is_some_and(Value::has_data);
     let mut args = args.iter().map(|arg| arg.reveal().to_string());
     let (Some(entity), Some(candidate)) = (args.next(), args.next()) else {
         return Err(call.fail("takes an entity and the name of an attribute"));
     };
-    let start = keyword(&entity);
     let rest: Vec<_> = args.collect();
     let scene = call.scene.at(LazyValue::entity(call.scene.entity()));
     let mut results = Vec::new();
     let mut starts = Vec::new();
-    for start in call.evaluator.evaluate_path(&start, &scene)? {
+    for start in find_entities(call, &entity, is_data, &scene)? {
         match call.evaluator.values(&start)? {
             Some(items) if start.is_list() => starts.extend(items),
             _ => starts.push(start),
@@ -61,6 +61,21 @@ pub(super) fn get_attribute(call: &FunctionCall<'_>) -> Result<LazyValue, Error>
     }
     let found = call.evaluator.combine_results(results)?;
     Ok(found.unwrap_or(LazyValue::Value(Value::Null)))
+}
+
+/// Returns the entities with a name or keyword. A name from outside is not evaluated as a path.
+fn find_entities(
+    call: &FunctionCall<'_>,
+    entity: &str,
+    is_data: bool,
+    scene: &Scene,
+) -> Result<Vec<LazyValue>, Error> {
+    let path = keyword(entity);
+    if is_data && path.starts_with("::") {
+        let found = call.evaluator.find_instance(scene.entity(), entity);
+        return Ok(found.map(LazyValue::entity).into_iter().collect());
+    }
+    call.evaluator.evaluate_path(&path, scene)
 }
 
 fn find_in(
@@ -131,18 +146,19 @@ pub(super) fn get_nodes_of_type(call: &FunctionCall<'_>) -> Result<LazyValue, Er
 }
 
 pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
-    let args = call.values()?;
+    let args = call.marked_values()?;
     let (Some(entity), Some(name)) = (args.first(), args.get(1)) else {
         return Err(call.fail("takes an entity and the name of an artifact"));
     };
     let Some(name) = name.as_str() else {
         return Ok(LazyValue::Value(Value::Null));
     };
+    let is_data = entity.has_data();
     let entities = match entity.reveal() {
         Value::Entity(of) => vec![*of],
         Value::Str(entity) => {
             let scene = call.scene.at(LazyValue::entity(call.scene.entity()));
-            let found = call.evaluator.evaluate_path(&keyword(entity), &scene)?;
+            let found = find_entities(call, entity, is_data, &scene)?;
             found.iter().filter_map(LazyValue::as_entity).collect()
         }
         Value::Null => return Ok(LazyValue::Value(super::image::parse_image(name))),

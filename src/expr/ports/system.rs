@@ -79,6 +79,12 @@ pub trait ReadEnvironment {
     /// `url`.
     fn permits(&self, name: &str) -> bool;
 
+    /// Whether the user allowed by name that results of commands are evaluated like the texts of the model.
+    /// A trusted project alone does not allow this.
+    fn evaluates_results(&self) -> bool {
+        false
+    }
+
     /// Returns the directory for temporary files of the job. The directory is created with its first file.
     fn temp_dir(&self) -> PathBuf;
 }

@@ -35,7 +35,7 @@ impl Variables {
                 .map(LazyObject::item)
             {
                 Some(LazyValue::Attributes(of)) => Var::Attributes(*of),
-                _ => Var::Value(self.native_value(&value)?),
+                _ => Var::Value(self.argument_value(&value)?),
             };
             if !matches!(name, "wantList" | "trace") {
                 scene.context.vars.set(name, var);
@@ -67,9 +67,9 @@ impl Variables {
                 Ok(int) => int.into(),
                 Err(_) => digits.into(),
             },
-            Value::Sensitive(inner) => {
-                self.evaluator.tracker().note_sensitive();
-                self.engine_value(LazyValue::Value(Value::clone(&inner)))
+            marked @ (Value::Sensitive(_) | Value::Data(_)) => {
+                self.evaluator.tracker().note_marks(&marked);
+                self.engine_value(LazyValue::Value(marked.reveal().clone()))
             }
             Value::External(ref external) => {
                 let inner = LazyValue::Value(external.value.clone());
@@ -106,14 +106,41 @@ impl Variables {
         self.native_value_at(value, 0, &mut budget, true)
     }
 
-    /// Converts an engine value to a native value with its secrets revealed, and notes that the rendering is
-    /// sensitive if it is.
+    /// Converts an engine value to a native value without marks, and notes the marks for the rendering.
     pub(super) fn revealed_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let value = self.native_value(value)?;
-        if value.has_sensitive() {
-            self.evaluator.tracker().note_sensitive();
-        }
+        self.evaluator.tracker().note_marks(&value);
         Ok(reveal_all(&value))
+    }
+
+    /// Converts an engine value to a native value that may be evaluated: it is marked as data unless the
+    /// author of the template wrote all of its texts.
+    ///
+    /// Texts of the engine have no marks. Once a template has accessed data, a text counts as written by the
+    /// author only if it is a literal of the template and not part of the data.
+    pub(super) fn argument_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
+        let value = self.native_value(value)?;
+        self.evaluator.tracker().note_marks(&value);
+        let is_foreign = self.evaluator.tracker().has_data() && !self.is_written(&value);
+        Ok(value.data_if(is_foreign))
+    }
+
+    /// Whether all texts and keys of a value are literals of the template.
+    fn is_written(&self, value: &Value) -> bool {
+        let is_literal = |text: &str| {
+            let literal = |quote: char| self.source.contains(&format!("{quote}{text}{quote}"));
+            (literal('\'') || literal('"')) && !self.evaluator.tracker().is_part_of_data(text)
+        };
+        match value {
+            Value::Str(text) => is_literal(text),
+            Value::List(items) => items.iter().all(|item| self.is_written(item)),
+            Value::Map(map) => map
+                .iter()
+                .all(|(key, item)| is_literal(key) && self.is_written(item)),
+            Value::Sensitive(inner) => self.is_written(inner),
+            Value::Data(_) => false,
+            _ => true,
+        }
     }
 
     fn native_value_at(
@@ -132,6 +159,7 @@ impl Variables {
             let whole = lazy_object
                 .evaluate_whole()
                 .map_err(|error| self.engine_error(error))?;
+            let whole = self.evaluator.tracker().note_data(whole);
             return Ok(if raw { quote_evaluated(whole) } else { whole });
         }
         if depth > DEPTH {

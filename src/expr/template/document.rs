@@ -92,7 +92,7 @@ impl DocumentRenderer {
         let memo = Arc::new(Memo::default());
         let evaluator = Evaluator::sandboxed(scope, system, memo);
         let scene = Scene::new(Context::new(Handle(0)));
-        let variables = Variables::new(evaluator, scene);
+        let variables = Variables::new(evaluator, scene, "");
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_recursion_limit(DEPTH);
         environment.set_formatter(format);
@@ -167,7 +167,7 @@ impl DocumentRenderer {
                 }
                 Ok(RenderedDocument {
                     text: done,
-                    sensitive: notes.sensitive,
+                    sensitive: notes.marks.sensitive,
                 })
             }
             Err(error) => Err(document_error(&error, notes.missing)),

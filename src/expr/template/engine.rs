@@ -18,6 +18,7 @@ use crate::value::Value;
 
 use super::error::filter_error;
 use super::lazy_object::LazyObject;
+use super::parts::{self, Document, Part};
 use super::preprocess::{Delimiters, prepare_template};
 use super::variables::{VariableObject, Variables};
 use super::{header, limits, python_literal, python_methods, registry, test_functions};
@@ -99,7 +100,11 @@ pub(super) fn environment(undefined: UndefinedBehavior, fuel: u64) -> Environmen
 }
 
 /// Writes a value as Python's `str` does and keeps it in case it is the only one.
-fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<(), JinjaError> {
+pub(super) fn format(
+    output: &mut Output,
+    state: &mut State,
+    value: &JinjaValue,
+) -> Result<(), JinjaError> {
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return Err(ErrorKind::UndefinedError.into());
     }
@@ -147,35 +152,87 @@ fn write_checked(
 }
 
 impl Evaluator {
-    /// Renders a template to a native value. The result is sensitive if the template accessed a sensitive
-    /// value.
+    /// Renders a template to a native value. The result has the marks of all values that the template
+    /// accessed.
     pub(in crate::expr) fn template(&self, text: &str, scene: &Scene) -> Result<Value, Error> {
+        let variables = Variables::new(self.clone(), scene.clone(), text);
+        let (rendered, notes) = self.render_noted(text, &variables, render)?;
+        let value = rendered.unwrap_or_default();
+        let marks = value.marks();
+        if notes.marks.sensitive || marks.sensitive {
+            return Ok(value.data_if(notes.marks.data || marks.data).sensitive());
+        }
+        let value = match notes.external {
+            Some(Value::External(external)) if external.value == value => Value::External(external),
+            _ => value,
+        };
+        Ok(value.data_if(notes.marks.data || marks.data))
+    }
+
+    /// Renders a template and returns the result with the notes about it. None if a name is not defined and
+    /// the context is not strict.
+    pub(super) fn render_noted<T>(
+        &self,
+        text: &str,
+        variables: &Arc<Variables>,
+        render: fn(&str, &Arc<Variables>) -> Result<T, JinjaError>,
+    ) -> Result<(Option<T>, RenderNotes), Error> {
+        let scene = &variables.scene;
         if let Some(of) = scene.current.as_entity() {
             self.tracker().record_read(Read::Entity(of), None);
         }
         let outer = self.tracker().begin_notes();
-        let variables = Variables::new(self.clone(), scene.clone());
-        let rendered = render(text.trim(), &variables);
+        let rendered = render(text.trim(), variables);
         variables.clear_cache();
         let notes = self.tracker().end_notes(outer);
-        let value = match rendered {
-            Ok(value) => value,
+        match rendered {
+            Ok(rendered) => Ok((Some(rendered), notes)),
             Err(error) => {
                 let error = explain(&error, text, &notes);
                 if scene.context.strict || !matches!(error.innermost(), Error::Undefined { .. }) {
                     return Err(error);
                 }
-                Value::Null
+                Ok((None, notes))
             }
-        };
-        if notes.sensitive || value.has_sensitive() {
-            return Ok(value.sensitive());
         }
-        Ok(match notes.external {
-            Some(Value::External(external)) if external.value == value => Value::External(external),
-            _ => value,
-        })
     }
+}
+
+/// Renders a document in parts: the text of the template, and the values that may come from outside.
+pub(super) fn render_document(
+    text: &str,
+    variables: &Arc<Variables>,
+) -> Result<Document, JinjaError> {
+    let context = JinjaValue::from_object(VariableObject(Arc::clone(variables)));
+    let syntax = |problem| JinjaError::new(ErrorKind::SyntaxError, problem);
+    let (other_syntax, text) = header::split(text).map_err(syntax)?;
+    let undefined = if other_syntax.is_none() && tests_definedness(text) {
+        UndefinedBehavior::Chainable
+    } else {
+        UndefinedBehavior::Strict
+    };
+    let mut environment = environment(undefined, FUEL);
+    environment.set_formatter(parts::format_part);
+    let mut delimiters = Delimiters::default();
+    if let Some((syntax, other)) = other_syntax {
+        environment.set_syntax(syntax);
+        delimiters = other;
+    }
+    let text = prepare_template(text, &delimiters);
+    let template = environment.template_from_str(&text)?;
+    let writer = variables.parts.clone().unwrap_or_default();
+    let captured = template.render_captured_to(context, writer.clone())?;
+    let parts = writer.take();
+    let is_data = |part: &Part| matches!(part, Part::Data { .. });
+    let has_data = parts.iter().any(is_data);
+    if has_data && parts.len() > 1 {
+        return Ok(Document::Parts(parts));
+    }
+    let output = parts.into_iter().next().map(|part| match part {
+        Part::Text(text) | Part::Data { text, .. } => text,
+    });
+    let value = output_value(&output.unwrap_or_default(), captured.state(), variables)?;
+    Ok(Document::Whole(value.data_if(has_data)))
 }
 
 fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
@@ -187,7 +244,8 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_syntax(syntax);
         let template = environment.template_from_str(&text)?;
-        return result(&template.render_captured(context)?, variables);
+        let captured = template.render_captured(context)?;
+        return output_value(captured.output(), captured.state(), variables);
     }
     let engine = if tests_definedness(text) {
         &*CHAINABLE_ENGINE
@@ -197,7 +255,8 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
     let text = prepare_template(text, &Delimiters::default());
     let environment = engine.lock().unwrap_or_else(PoisonError::into_inner).get();
     let template = environment.get_template(&format!("{INLINE_PREFIX}{text}"))?;
-    result(&template.render_captured(context)?, variables)
+    let captured = template.render_captured(context)?;
+    output_value(captured.output(), captured.state(), variables)
 }
 
 /// Whether a template tests if something is defined.
@@ -208,12 +267,12 @@ fn tests_definedness(text: &str) -> bool {
 }
 
 /// Returns the native value of the output: the only value itself, or the text parsed as a literal.
-fn result(
-    captured: &minijinja::Captured<'_>,
+fn output_value(
+    output: &str,
+    state: &State<'_, '_>,
     variables: &Arc<Variables>,
 ) -> Result<Value, JinjaError> {
-    let output = captured.output();
-    let Some(emitted) = captured.state().get_extension::<OutputState>() else {
+    let Some(emitted) = state.get_extension::<OutputState>() else {
         return Ok(match output {
             "" => Value::Null,
             text => python_literal::native(text),

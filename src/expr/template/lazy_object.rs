@@ -199,9 +199,7 @@ impl Object for LazyObject {
 
     fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
         let value = self.evaluate_whole().unwrap_or_default();
-        if value.has_sensitive() {
-            self.variables.evaluator.tracker().note_sensitive();
-        }
+        self.variables.evaluator.tracker().note_marks(&value);
         match &reveal_all(&value) {
             Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),
             value => write!(f, "{value}"),

@@ -65,11 +65,11 @@ fn run_lookup(
 ) -> Result<Option<(List, bool)>> {
     let args = args
         .iter()
-        .map(|arg| variables.native_value(arg))
+        .map(|arg| variables.argument_value(arg))
         .collect::<Result<List>>()?;
     let mut options = LookupOptions::default();
     for option in keyword_args.args() {
-        let value = variables.native_value(&keyword_args.get::<JinjaValue>(option)?)?;
+        let value = variables.argument_value(&keyword_args.get::<JinjaValue>(option)?)?;
         options.0.insert(option.into(), value);
     }
     let lenient = matches!(options.text("errors").as_deref(), Some("ignore" | "warn"));
@@ -78,7 +78,11 @@ fn run_lookup(
         .evaluator
         .lookup(name, &args, &options, &variables.scene)
     {
-        Ok(results) => Ok(Some((results, returns_list))),
+        Ok(results) => {
+            let tracker = variables.evaluator.tracker();
+            results.iter().for_each(|result| tracker.note_marks(result));
+            Ok(Some((results, returns_list)))
+        }
         // A refused action is reported even if the options ignore other errors.
         Err(error) if !lenient || matches!(error.innermost(), Error::Refused { .. }) => {
             Err(variables.engine_error(error))
@@ -116,6 +120,14 @@ impl Evaluator {
         let name = short.unwrap_or(name);
         let texts = || terms.iter().map(|term| term.reveal().to_string());
         let failed = |problem: String| lookup_error(name, problem);
+        // Only `unfurl` evaluates its terms, and data is never evaluated.
+        let plain: List;
+        let terms = if name == "unfurl" {
+            terms
+        } else {
+            plain = terms.iter().map(Value::without_data).collect();
+            &plain
+        };
         match name {
             "env" => {
                 let default = options.0.get("default");
@@ -208,7 +220,7 @@ impl Evaluator {
                 _ => results.extend(text.lines().map(Value::from)),
             }
         }
-        Ok(results)
+        Ok(results.into_iter().map(|it| self.foreign(it)).collect())
     }
 }
 

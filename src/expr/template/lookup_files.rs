@@ -121,22 +121,24 @@ impl FileLookup<'_> {
     fn template(&self, path: &str) -> Result<List> {
         let text = self.read(path)?;
         let mut scene = self.scene.clone();
-        if let Some(vars) = self.options.0.get("template_vars").and_then(Value::as_map) {
+        if let Some(vars) = self
+            .options
+            .0
+            .get("template_vars")
+            .and_then(Value::marked_entries)
+        {
             for (name, value) in vars {
-                scene
-                    .context
-                    .vars
-                    .set(std::sync::Arc::clone(name), value.clone());
+                scene.context.vars.set(name, value);
             }
         }
         let value = self.evaluator.template(&text, &scene)?;
         let end = if text.ends_with('\n') { "\n" } else { "" };
-        let sensitive = value.has_sensitive();
+        let marks = value.marks();
         let shown = match functions::reveal_all(&value) {
             Value::Null => end.to_owned(),
             value => format!("{value}{end}"),
         };
-        Ok(vec![Value::from(shown).sensitive_if(sensitive)])
+        Ok(vec![Value::from(shown).marked(marks)])
     }
 
     fn glob(&self, pattern: &str) -> Result<List> {

@@ -44,10 +44,7 @@ pub(super) fn run(name: &str, terms: &[Value], options: &LookupOptions) -> Resul
 
 /// Returns the items of a list. Any other value is its own only item.
 pub(super) fn items_of(term: &Value) -> List {
-    match term.reveal() {
-        Value::List(items) => items.to_vec(),
-        _ => vec![term.clone()],
-    }
+    term.marked_items().unwrap_or_else(|| vec![term.clone()])
 }
 
 fn subelements(terms: &[Value]) -> Result<List, String> {

@@ -18,6 +18,7 @@ mod lookup_files;
 mod lookup_lists;
 mod mersenne_twister;
 mod mutable;
+mod parts;
 mod paths;
 mod percent_format;
 mod preprocess;
@@ -33,5 +34,7 @@ mod text_layout;
 mod variables;
 
 pub use document::{DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary};
+pub(super) use parts::{Document, Part};
+pub(super) use python_literal::native as native_literal;
 pub use python_literal::python_literal;
 pub use pyyaml_dump::pyyaml_text;

@@ -9,7 +9,7 @@ use crate::value::{List, Map, Value};
 const DEPTH: usize = 100;
 
 /// Returns the value of a rendered text: that of the literal, or the text itself.
-pub(super) fn native(text: &str) -> Value {
+pub(in crate::expr) fn native(text: &str) -> Value {
     match python_literal(text) {
         // A quoted text keeps its quotes, while its escapes are resolved.
         Some(Value::Str(inner)) => {

@@ -103,7 +103,8 @@ fn undef(_hint: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
 
 fn eval(state: &State, expression: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::from_state(state)?;
-    let expression = variables.native_value(expression)?;
+    // Data is not an expression: the result is the value itself.
+    let expression = variables.argument_value(expression)?;
     let mut results = variables.query(&expression, &options)?;
     let want_list = options.get::<Option<bool>>("wantList")?.unwrap_or_default();
     let is_loop = expression.get("foreach").is_some_and(Value::is_truthy);
@@ -117,10 +118,14 @@ fn eval(state: &State, expression: &JinjaValue, options: Kwargs) -> Result<Jinja
 
 fn map_value(state: &State, raw: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::from_state(state)?;
+    let known = variables.argument_value(raw)?;
+    if known.own_marks().data {
+        return Ok(variables.engine_value(LazyValue::Value(known)));
+    }
     let raw = variables.native_raw(raw)?;
     let mut scene = variables.scene.clone();
     for name in options.args() {
-        let value = variables.native_value(&options.get::<JinjaValue>(name)?)?;
+        let value = variables.argument_value(&options.get::<JinjaValue>(name)?)?;
         scene.context.vars.set(name, value);
     }
     let value = variables.evaluator.evaluate_raw(&raw, &scene, None);

@@ -16,10 +16,16 @@ use crate::expr::reads::Read;
 use crate::expr::syntax::needs_evaluation;
 use crate::value::{Handle, Map, Value};
 
+use super::parts::PartsWriter;
+
 /// The variables of one rendering. Resolved names are cached.
 pub(super) struct Variables {
     pub(super) evaluator: Evaluator,
     pub(super) scene: Scene,
+    /// The text of the template.
+    pub(super) source: Arc<str>,
+    /// The parts of the output, if it is a document.
+    pub(super) parts: Option<PartsWriter>,
     cached: Mutex<HashMap<String, JinjaValue>>,
 }
 
@@ -30,10 +36,23 @@ impl Debug for Variables {
 }
 
 impl Variables {
-    pub(super) fn new(evaluator: Evaluator, scene: Scene) -> Arc<Self> {
+    pub(super) fn new(evaluator: Evaluator, scene: Scene, source: &str) -> Arc<Self> {
         Arc::new(Self {
             evaluator,
             scene,
+            source: source.into(),
+            parts: None,
+            cached: Mutex::default(),
+        })
+    }
+
+    /// Creates the variables of a rendering whose output is a document.
+    pub(super) fn for_document(evaluator: Evaluator, scene: Scene, source: &str) -> Arc<Self> {
+        Arc::new(Self {
+            evaluator,
+            scene,
+            source: source.into(),
+            parts: Some(PartsWriter::default()),
             cached: Mutex::default(),
         })
     }
@@ -217,7 +236,7 @@ impl Variables {
         let (args, options): (&[JinjaValue], Kwargs) = from_args(args)?;
         let mut args = args
             .iter()
-            .map(|arg| self.native_value(arg))
+            .map(|arg| self.argument_value(arg))
             .collect::<Result<Vec<_>, _>>()?;
         let arg = match args.len() {
             1 => args.swap_remove(0),
@@ -227,7 +246,7 @@ impl Variables {
         let arg = quote_expression(arg);
         map.insert(name.into(), arg.clone());
         for option in options.args() {
-            let value = self.native_value(&options.get::<JinjaValue>(option)?)?;
+            let value = self.argument_value(&options.get::<JinjaValue>(option)?)?;
             map.insert(option.into(), quote_expression(value));
         }
         let call = FunctionCall::new(&self.evaluator, name, &arg, &map, &self.scene);

@@ -244,11 +244,10 @@ impl HostGatherer<'_> {
                 data.insert(format!("ansible_{name}").into(), value);
             }
         }
-        if let Some(Value::Map(more)) = self.attribute(endpoint, "hostvars") {
-            data.extend(
-                more.iter()
-                    .map(|(key, value)| (Arc::clone(key), value.clone())),
-            );
+        if let Some(more) = self.attribute(endpoint, "hostvars")
+            && let Some(more) = more.marked_entries()
+        {
+            data.extend(more);
         }
         if !data.contains_key("ansible_host") {
             let reported = data.get("ip_address").cloned();
@@ -301,11 +300,8 @@ impl HostGatherer<'_> {
         if let Some(Value::Map(credential)) = credential.as_ref().map(Value::reveal) {
             apply_credential(credential, data);
         }
-        if let Some(Value::Map(more)) = more.as_ref().map(Value::reveal) {
-            data.extend(
-                more.iter()
-                    .map(|(key, value)| (Arc::clone(key), value.clone())),
-            );
+        if let Some(more) = more.as_ref().and_then(Value::marked_entries) {
+            data.extend(more);
         }
         Ok(())
     }
@@ -323,8 +319,7 @@ impl HostGatherer<'_> {
             if let Some(raw) = group.properties.get("hostvars").filter(|_| is_ansible) {
                 let context = Context::new(topology.root());
                 match self.evaluator.evaluate(&raw.value, &context) {
-                    Ok(Value::Map(map)) => data.clone_from(map.as_ref()),
-                    Ok(_) => {}
+                    Ok(value) => data = value.marked_entries().unwrap_or_default(),
                     Err(error) => {
                         self.warn(format!(
                             "could not evaluate `hostvars` of `{name}`: {error}"
