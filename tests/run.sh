@@ -55,6 +55,7 @@ ssh|test|openssh-client|results for ssh configuration files are compared with ss
 ssh-keygen|test|openssh-client|hosts and users of tests need keys
 git-lfs|test|git-lfs|locks across machines are checked with the real git-lfs
 ip|test|iproute2|test hosts have separate networks
+strace|test|strace|the system calls of commands that only read are checked
 openssl|test|openssl|a test server needs a TLS certificate
 debootstrap|test|debootstrap|states are applied to a Debian for tests
 root|test||tests create users, networks and file systems

@@ -57,7 +57,7 @@ fn status_of_target(updates: &Value) -> Option<Status> {
 
 /// Overrides parts of the outcome with the input `done`.
 pub(super) fn apply_done(done: &Value, outcome: &mut TaskOutcome) {
-    let Some(done) = done.as_map() else {
+    let Some(done) = done.marked_entries() else {
         outcome
             .errors
             .push(format!("input `done` must be a map, not {}", done.kind()));
@@ -86,7 +86,7 @@ pub(super) fn apply_done(done: &Value, outcome: &mut TaskOutcome) {
     if let Some(result) = done.get("result").filter(|value| !value.is_null()) {
         outcome.result = Some(result.clone());
     }
-    if let Some(outputs) = done.get("outputs").and_then(Value::as_map) {
-        outcome.outputs = Some(outputs.clone());
+    if let Some(outputs) = done.get("outputs").and_then(Value::marked_entries) {
+        outcome.outputs = Some(outputs);
     }
 }

@@ -263,7 +263,7 @@ fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome
         return;
     };
     match task.evaluate_with(template, result) {
-        Ok(value) => outcome.outputs = value.as_map().cloned(),
+        Ok(value) => outcome.outputs = value.marked_entries(),
         Err(error) => {
             outcome
                 .errors

@@ -72,7 +72,7 @@ impl TemplateRun {
                 return outcome;
             }
         }
-        let variables = outcome.result.as_ref().and_then(Value::as_map).cloned();
+        let variables = outcome.result.as_ref().and_then(Value::marked_entries);
         apply_result_template(task, &variables.unwrap_or_default(), &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;
@@ -85,8 +85,8 @@ impl TemplateRun {
             return self.result.clone();
         }
         let outputs = done
-            .and_then(|done| done.get("outputs"))
-            .cloned()
+            .and_then(Value::marked_entries)
+            .and_then(|done| done.get("outputs").cloned())
             .unwrap_or(Value::Null);
         Value::from(Map::from_iter([
             ("run".into(), self.result.clone()),

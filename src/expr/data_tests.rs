@@ -453,9 +453,12 @@ fn scalars_of_a_document_get_values_with_their_types() {
     "x" in {{ stdout | length }} => 1
     "#);
     let error = document("{{ stdout }}: 1\nb: 2", "a\nb: c").unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    assert!(
+        error.contains("the key `a\\nb: c` contains output of a command"),
+        "{error}"
+    );
     let error = document("{{ stdout }}", "a: 1").unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    assert!(error.contains("from_yaml"), "{error}");
     let whole = document("{{ stdout | from_yaml }}", "a: 1").unwrap();
     assert!(whole.own_marks().data && whole.get("a") == Some(&1.into()));
     let quoted = document("a: |\n  x\n  {{ stdout }}", "y\nz").unwrap();

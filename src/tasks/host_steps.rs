@@ -145,7 +145,7 @@ impl TaskEngine {
             facts.push(("user", user.into()));
             facts.push(("port", i64::from(port).into()));
             if let Some(data) = self.services.roles.host_data(host_string) {
-                facts.push(("data", data));
+                facts.push(("data", data.data()));
             }
         } else {
             facts.push(("host_string", Value::Null));

@@ -60,7 +60,7 @@ pub(crate) fn wait_until_gone(pids: &[u32]) {
 
 /// The binary under test: the one just built, or the one named by `UNFURL_TEST_BINARY`, which may have
 /// another profile.
-fn binary() -> PathBuf {
+pub(crate) fn binary() -> PathBuf {
     std::env::var_os("UNFURL_TEST_BINARY")
         .map_or_else(|| env!("CARGO_BIN_EXE_unfurl").into(), PathBuf::from)
 }

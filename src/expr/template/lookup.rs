@@ -80,8 +80,8 @@ fn run_lookup(
     {
         Ok(results) => {
             let tracker = variables.evaluator.tracker();
-            results.iter().for_each(|result| tracker.note_marks(result));
-            Ok(Some((results, returns_list)))
+            let plain = results.into_iter().map(|it| tracker.note_data(it));
+            Ok(Some((plain.collect(), returns_list)))
         }
         // A refused action is reported even if the options ignore other errors.
         Err(error) if !lenient || matches!(error.innermost(), Error::Refused { .. }) => {
@@ -118,16 +118,28 @@ impl Evaluator {
     ) -> std::result::Result<List, Error> {
         let short = PREFIXES[1..].iter().find_map(|it| name.strip_prefix(it));
         let name = short.unwrap_or(name);
+        if name == "unfurl" {
+            // This lookup alone evaluates its terms, so they keep the mark of data.
+            let one = |term: &Value| {
+                self.single_result(term, scene)
+                    .and_then(|item| self.value_of(item))
+            };
+            return terms.iter().map(one).collect();
+        }
+        let terms: List = terms.iter().map(Value::without_data).collect();
+        self.lookup_texts(name, &terms, options, scene)
+    }
+
+    /// Runs a lookup that does not evaluate its terms.
+    fn lookup_texts(
+        &self,
+        name: &str,
+        terms: &[Value],
+        options: &LookupOptions,
+        scene: &Scene,
+    ) -> std::result::Result<List, Error> {
         let texts = || terms.iter().map(|term| term.reveal().to_string());
         let failed = |problem: String| lookup_error(name, problem);
-        // Only `unfurl` evaluates its terms, and data is never evaluated.
-        let plain: List;
-        let terms = if name == "unfurl" {
-            terms
-        } else {
-            plain = terms.iter().map(Value::without_data).collect();
-            &plain
-        };
         match name {
             "env" => {
                 let default = options.0.get("default");
@@ -137,13 +149,6 @@ impl Evaluator {
                     _ => "".into(),
                 };
                 Ok(texts().map(get).collect())
-            }
-            "unfurl" => {
-                let one = |term: &Value| {
-                    self.single_result(term, scene)
-                        .and_then(|item| self.value_of(item))
-                };
-                terms.iter().map(one).collect()
             }
             "vars" => {
                 let get =

@@ -3,10 +3,12 @@
 
 mod commands;
 mod expressions;
+mod hostile_projects;
 mod hosts;
 mod limits;
 mod links;
 mod other_areas;
 mod results;
+mod strace;
 mod terminal;
 mod trust;

@@ -88,29 +88,33 @@ fn hostile_texts() -> Vec<String> {
 /// V2, rows 2, 3 and 5, and what is persisted.
 #[test]
 fn s3_output_that_looks_like_a_template_stays_text_in_this_job_and_in_the_record() {
-    let update = "{attributes: {a: '{{ stdout }}', b: 'x {{ stdout | trim }}', c: ['{{ stdout | trim }}', {d: '{{ stdout | trim }}'}]}}";
-    for said in hostile_texts() {
-        let env = printing(update);
-        let run = deploy(&env, &said);
-        assert!(!run.contains(SECRET), "{run}");
-        assert_nothing_ran(&env, &said);
-        let nested = json!([said.trim(), { "d": said.trim() }]);
-        for _ in 0..2 {
-            if !said.starts_with('[') {
-                assert_eq!(read(&env, "a"), json!(said), "{run}");
-            }
-            assert_eq!(
-                read(&env, "b"),
-                json!(format!("x {}", said.trim())),
-                "{run}"
-            );
-            assert_eq!(read(&env, "c"), nested, "{run}");
+    let texts = hostile_texts();
+    let env = printing(
+        "{attributes: {all: '{{ stdout.split(\"&\") }}', b: 'x {{ stdout.split(\"&\")[0] }}', c: ['{{ stdout.split(\"&\")[3] }}', {d: '{{ stdout.split(\"&\")[1] | trim }}'}]}}",
+    );
+    let run = deploy(&env, &texts.join("&"));
+    assert!(!run.contains(SECRET), "{run}");
+    let check = || {
+        assert_nothing_ran(&env, "a list of texts");
+        assert_eq!(read(&env, "all"), json!(texts), "{run}");
+        assert_eq!(read(&env, "b"), json!(format!("x {}", texts[0])), "{run}");
+        assert_eq!(
+            read(&env, "c"),
+            json!([texts[3], { "d": texts[1] }]),
+            "{run}"
+        );
+    };
+    check();
+    // The next job keeps the values and evaluates nothing either.
+    env.unfurl(["check"]).does_not_panic();
+    check();
+    for text in &texts {
+        let env = printing("{attributes: {a: '{{ stdout }}'}}");
+        deploy(&env, text);
+        if !text.starts_with('[') {
+            assert_eq!(read(&env, "a"), json!(text), "{text}");
         }
-        // The next job keeps the value and evaluates nothing either.
-        env.write("said", "other");
-        env.unfurl(["check"]).does_not_panic();
-        assert_eq!(read(&env, "c"), nested);
-        assert_nothing_ran(&env, &said);
+        assert_nothing_ran(&env, text);
     }
 }
 
@@ -284,7 +288,7 @@ fn s3_output_selects_no_code() {
         ),
         (
             "{name: '{{ stdout }}', template: db}",
-            "a\u{1b}[2J".to_owned(),
+            "a\u{7}b".to_owned(),
             "cannot be the name",
         ),
         (
@@ -353,6 +357,7 @@ fn s3_halves_of_a_template_stay_text_when_they_are_joined() {
           Said:
             derived_from: tosca.nodes.Root
             attributes: {a: {type: string}, b: {type: string}}
+            properties: {both: {type: string}, again: {type: string}, once_more: {type: string}}
         topology_template:
           node_templates:
             node:
@@ -501,6 +506,39 @@ fn s3_expressions_that_an_author_recorded_are_evaluated() {
     for (name, value) in expected {
         assert_eq!(read(&env, name), value, "{name}");
     }
+}
+
+/// A job that was cut off: its journal and the recovered record keep the text.
+#[test]
+fn s3_a_recovered_record_keeps_output_as_text() {
+    let said = "{{ lookup('file', 'secret.txt') }}";
+    let env = topology(
+        "
+            node_templates:
+              node:
+                type: unfurl.nodes.Default
+                interfaces:
+                  Standard:
+                    create:
+                      implementation: Shell
+                      inputs:
+                        command: cat said
+                        resultTemplate: {attributes: {a: '{{ stdout }}'}}
+                    configure:
+                      implementation: Shell
+                      inputs: {command: 'echo 1 > begun; exec sleep 5', shell: true}
+            ",
+    )
+    .env();
+    env.write("secret.txt", SECRET);
+    env.write("said", said);
+    let job = env.start(["deploy", "--approve"]);
+    env.wait_for("begun");
+    job.signal(nix::sys::signal::Signal::SIGKILL);
+    job.ends();
+    let run = env.unfurl(["recover"]);
+    assert_eq!(read(&env, "a"), json!(said), "{run}");
+    assert_nothing_ran(&env, said);
 }
 
 /// The flag restores the behaviour of Unfurl; trust in the project does not.
