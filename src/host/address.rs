@@ -4,6 +4,8 @@ use std::fmt::{Display, Formatter};
 
 use serde::{Deserialize, Serialize};
 
+use super::names::{NameError, check_host_name, check_user_name, shown};
+
 pub const DEFAULT_PORT: u16 = 22;
 
 /// The parts of a host string. A missing or empty part is `None`.
@@ -19,21 +21,18 @@ pub struct HostParts {
 /// The reasons why a text is not a host string.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    #[error("\"{0}\" has no host name: write `[user@]host[:port]`")]
+    #[error("\"{}\" has no host name: write `[user@]host[:port]`", shown(.0))]
     NoHost(String),
     /// The port is not a number from 1 to 65535.
-    #[error("the port of \"{text}\" is `{port}`, which is not a number from 1 to 65535")]
+    #[error("the port of \"{}\" is `{}`, which is not a number from 1 to 65535", shown(.text), shown(.port))]
     Port {
         text: String,
         /// The text in the position of the port.
         port: String,
     },
-    /// The text starts with `-`, so that programs would take it for an option, or has spaces or
-    /// control characters.
-    #[error(
-        "\"{0}\" is not a host string: it starts with `-`, or contains white space or control characters"
-    )]
-    NotAHost(String),
+    /// The name of the host or of the user has a character that is not allowed.
+    #[error("\"{}\" is not a host string: {problem}", shown(.text))]
+    Name { text: String, problem: NameError },
 }
 
 impl HostParts {
@@ -60,11 +59,13 @@ impl HostParts {
         let Some(host) = &self.host else {
             return Err(AddressError::NoHost(text.to_owned()));
         };
-        let is_forbidden = |c: char| c.is_whitespace() || c.is_control();
         let user = self.user.as_deref().unwrap_or(user);
-        if host.starts_with('-') || user.starts_with('-') || text.contains(is_forbidden) {
-            return Err(AddressError::NotAHost(text.to_owned()));
-        }
+        check_host_name(host)
+            .and_then(|()| check_user_name(user))
+            .map_err(|problem| AddressError::Name {
+                text: text.to_owned(),
+                problem,
+            })?;
         let port = match &self.port {
             None => port,
             Some(port) => match port.parse() {
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn what_is_no_host_is_refused_by_name() {
         insta::assert_snapshot!(shown("user@"), @r#""user@" has no host name: write `[user@]host[:port]`"#);
-        insta::assert_snapshot!(shown("-oProxyCommand=x"), @r#""-oProxyCommand=x" is not a host string: it starts with `-`, or contains white space or control characters"#);
+        insta::assert_snapshot!(shown("-oProxyCommand=x"), @r#""-oProxyCommand=x" is not a host string: the host name starts with `-`, so programs would take it for an option"#);
         insta::assert_snapshot!(shown("h:70000"), @r#"the port of "h:70000" is `70000`, which is not a number from 1 to 65535"#);
     }
 }

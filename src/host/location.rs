@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Address;
+use crate::value::Secrets;
 
 /// The machine on which an action is performed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +26,41 @@ pub enum Location {
 impl Location {
     pub fn is_local(&self) -> bool {
         *self == Self::Local
+    }
+
+    /// Returns the passwords and passphrases with which the machine and its jump hosts are reached.
+    ///
+    /// A host that knows them could print them. A password that equals the name of the user or of
+    /// the host is left out, because hiding it would hide these names.
+    pub fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        let mut open: Vec<Arc<Destination>> = Vec::new();
+        let mut base = self;
+        while let Self::Container(container) = base {
+            base = &container.location;
+        }
+        if let Self::Ssh(destination) = base {
+            open.push(Arc::clone(destination));
+        }
+        while let Some(destination) = open.pop() {
+            let Destination {
+                address,
+                identities,
+                route,
+                ..
+            } = destination.as_ref();
+            let known = [&identities.password, &identities.passphrase];
+            for secret in known.into_iter().flatten() {
+                let text = secret.reveal();
+                if text != address.user && text != address.host {
+                    secrets.add(text);
+                }
+            }
+            if let Route::Jumps(hosts) = route {
+                open.extend(hosts.iter().cloned());
+            }
+        }
+        secrets
     }
 }
 
@@ -60,6 +96,9 @@ pub struct Destination {
     pub address: Address,
     /// The name under which `known_hosts` lists the host key, if not that of the address.
     pub host_key_alias: Option<String>,
+    /// The accepted host key algorithms, as `HostKeyAlgorithms` of `ssh_config` gives them; the safe
+    /// ones if none.
+    pub host_key_algorithms: Option<String>,
     /// The files with trusted host keys. New keys are added to the first one.
     pub known_hosts: Vec<PathBuf>,
     pub host_key_policy: HostKeyPolicy,
@@ -142,6 +181,7 @@ impl Destination {
             name: name.into(),
             address,
             host_key_alias: None,
+            host_key_algorithms: None,
             known_hosts: Vec::new(),
             host_key_policy: HostKeyPolicy::default(),
             identities: Identities::default(),

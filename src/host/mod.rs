@@ -18,6 +18,7 @@ pub mod inventory;
 mod local_copy;
 mod location;
 mod location_error;
+mod names;
 pub(crate) mod native;
 mod output;
 mod output_reader;
@@ -52,6 +53,7 @@ pub use executor::{
 pub use interactive::{Forward, ForwardEndpoint, Forwarding, Terminal};
 pub use location::{Container, Destination, HostKeyPolicy, Identities, Location, Route, Secret};
 pub use location_error::LocationError;
+pub use names::{NameError, check_host_list_item, check_host_name, check_user_name};
 pub(crate) use output::change_failure;
 pub use output::{ActionResult, ChangeOutput, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
 pub use passwords::AttemptCounter;

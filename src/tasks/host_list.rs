@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::host::{NameError, check_host_list_item};
+
 /// Hosts, roles and excluded hosts as one source states them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostScope {
@@ -74,6 +76,9 @@ pub enum HostListError {
     /// A list has an empty item.
     #[error("a list of {0} has an empty item")]
     EmptyItem(&'static str),
+    /// The name of a host could mean something to a shell.
+    #[error("`{}` is not the name of a host: {problem}", .name.escape_debug())]
+    Name { name: String, problem: NameError },
     /// Roles that do not exist, in order, each with a hint.
     #[error("{}", unknown_roles(.0))]
     UnknownRoles(Vec<(String, Option<String>)>),
@@ -135,6 +140,11 @@ impl SelectedScope<'_> {
             if host.is_empty() {
                 return Err(HostListError::EmptyItem("hosts"));
             }
+            // Tasks may put the name into a command for this machine.
+            check_host_list_item(host).map_err(|problem| HostListError::Name {
+                name: host.to_owned(),
+                problem,
+            })?;
             if !exclude.contains(host) && (!dedupe || seen.insert(host)) {
                 list.hosts.push(host.into());
             }

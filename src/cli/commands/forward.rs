@@ -4,7 +4,7 @@ use clap::{ArgAction, Args};
 
 use crate::cli::commands::hosts::{SingleHostArgs, open_session};
 use crate::cli::output::Context;
-use crate::host::{Forward, ForwardEndpoint};
+use crate::host::{Forward, ForwardEndpoint, check_host_name};
 use crate::ops::Failure;
 
 /// The address on which a forwarded port listens unless one is given.
@@ -84,6 +84,11 @@ fn parse_forward(text: &str) -> Result<(ForwardEndpoint, ForwardEndpoint), Strin
     let [listen, host, target] = ports;
     if bind.is_empty() || host.is_empty() {
         return Err("an address is empty".to_owned());
+    }
+    for name in [bind, host] {
+        if name != "*" {
+            check_host_name(name).map_err(|problem| problem.to_string())?;
+        }
     }
     let bind = if bind == "*" { ANY_ADDRESS } else { bind };
     let listen = ForwardEndpoint {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::fleet::hosts::FleetHosts;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::{HostResolver as _, RoleLookup, RoleSource as _};
-use crate::host::{Action, ActionRequest, Exit, Location, LocationError};
+use crate::host::{Action, ActionRequest, Exit, Location, LocationError, check_host_list_item};
 use crate::tasks::HostScope;
 use crate::text::Glob;
 use crate::value::{Map, Value};
@@ -53,6 +53,10 @@ pub fn choose_hosts(
                 let hint = problem.hint().map(str::to_owned);
                 Error::new(ErrorKind::Refused, problem, hint)
             };
+            check_host_list_item(&name).map_err(|problem| {
+                let message = format!("`{}` is not a host: {problem}", name.escape_debug());
+                Error::new(ErrorKind::Refused, message, None)
+            })?;
             let location = known.locate(&name, user).map_err(refused)?;
             let data = known
                 .host_data(&name)

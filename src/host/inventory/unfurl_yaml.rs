@@ -183,7 +183,7 @@ fn settings(node: &Node, name: &str, context: &mut YamlReader<'_>) -> Map {
                     .collect();
                 match jumps {
                     Some(jumps) => {
-                        let text = format!("-J {}", jumps.join(","));
+                        let text = format!("-J {}", force_quote_word(&jumps.join(",")));
                         all.insert("ansible_ssh_common_args".into(), Value::str(text));
                     }
                     None => report_wrong_type(

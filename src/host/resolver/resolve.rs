@@ -15,7 +15,8 @@ use crate::host::ssh_config::{
     Proxy, SshConfig, SshOptions, TokenError, Tokens,
 };
 use crate::host::{
-    Address, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location, Route,
+    Address, AddressError, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location,
+    Route, check_host_name, check_user_name,
 };
 
 /// The private keys that are tried if none are configured, as in OpenSSH.
@@ -118,6 +119,8 @@ impl LocationResolver {
             user: target.user.as_deref().or(default_user),
             port: target.port.or(port),
         };
+        // `Match exec` runs during the look-up, so the names must be checked before.
+        check_query(query)?;
         let options = self
             .config
             .lookup(query, &self.local, self.context.as_ref());
@@ -158,7 +161,11 @@ impl LocationResolver {
             port: None,
         };
         let port = options.port.unwrap_or(DEFAULT_PORT);
-        Ok(parts.address(&options.host, &self.local.user, port)?)
+        let shown = match &options.user {
+            Some(user) => format!("{user}@{}", options.host),
+            None => options.host.clone(),
+        };
+        Ok(parts.address(&shown, &self.local.user, port)?)
     }
 
     /// Sets all properties of a destination except its route.
@@ -173,6 +180,9 @@ impl LocationResolver {
         destination
             .host_key_alias
             .clone_from(&options.host_key_alias);
+        destination
+            .host_key_algorithms
+            .clone_from(&options.host_key_algorithms);
         destination.host_key_policy = login.host_keys;
         destination.known_hosts = self.known_hosts(options, tokens)?;
         destination.identities = self.identities(target, options, tokens)?;
@@ -351,8 +361,8 @@ fn proxy_route(
 }
 
 fn jump_target(jump: &Jump, tokens: &Tokens<'_>) -> Result<HostTarget, TokenError> {
-    let host = tokens.proxy(&jump.host)?;
-    let user = jump.user.as_deref().map(|user| tokens.proxy(user));
+    let host = tokens.proxy_jump(&jump.host)?;
+    let user = jump.user.as_deref().map(|user| tokens.proxy_jump(user));
     Ok(HostTarget {
         name: host.clone(),
         host,
@@ -382,11 +392,22 @@ fn format_jumps(options: &SshOptions) -> String {
     jumps.join(",")
 }
 
+/// Checks the names of a look-up.
+fn check_query(query: HostQuery<'_>) -> Result<(), AddressError> {
+    let user = query.user.map_or(Ok(()), check_user_name);
+    user.and_then(|()| check_host_name(query.host))
+        .map_err(|problem| AddressError::Name {
+            text: match query.user {
+                Some(user) => format!("{user}@{}", query.host),
+                None => query.host.to_owned(),
+            },
+            problem,
+        })
+}
+
+/// Returns a container of the local machine. None if the name cannot be that of a container.
 fn container(engine: &str, name: &str) -> Option<Location> {
-    let is_forbidden = |c: char| c.is_whitespace() || c.is_control();
-    if name.is_empty() || name.starts_with('-') || name.contains(is_forbidden) {
-        return None;
-    }
+    check_host_name(name).ok()?;
     Some(Location::Container(Arc::new(Container {
         name: name.to_owned(),
         engine: engine.to_owned(),

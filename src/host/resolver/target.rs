@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::host::names::shown;
 use crate::host::ssh_config::LookupError;
 use crate::host::{AddressError, HostKeyPolicy, HostParts, Secret};
 
@@ -103,7 +104,7 @@ pub enum Error {
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The `ssh_config` section of the host is unusable.
-    #[error("the ssh_config of `{host}`: {source}")]
+    #[error("the ssh_config of `{}`: {source}", shown(.host))]
     Config { host: String, source: LookupError },
     /// The route to a host contains the host itself.
     #[error("the jump hosts of `{}` form a cycle: {}", first(.path), .path.join(" → "))]
@@ -115,7 +116,7 @@ pub enum Error {
     #[error("the route to `{host}` has more than {max} jump hosts")]
     TooManyJumps { host: String, max: usize },
     /// The text starts with `@` but does not name a container.
-    #[error("\"{0}\" is not a container: write `@docker/NAME` or `@podman/NAME`")]
+    #[error("\"{}\" is not a container: write `@docker/NAME` or `@podman/NAME`", shown(.0))]
     Container(String),
 }
 

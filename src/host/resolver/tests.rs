@@ -105,9 +105,9 @@ fn jumps_are_looked_up_too_and_each_is_reached_from_the_one_before() {
     let plain = book(text, LoginOptions::default());
     assert_eq!(
         route_text(&plain, "end"),
-        "(exec nc zero 22) me@zero:22 > a@one.example:5 > y@two:22 > me@end:22"
+        "(nc zero 22) me@zero:22 > a@one.example:5 > y@two:22 > me@end:22"
     );
-    assert_eq!(route_text(&plain, "zero"), "(exec nc zero 22) me@zero:22");
+    assert_eq!(route_text(&plain, "zero"), "(nc zero 22) me@zero:22");
     assert_eq!(route_text(&plain, "plain"), "me@plain:22");
     let login = LoginOptions {
         gateway: Some("gate:7".to_owned()),

@@ -10,6 +10,7 @@ use russh::keys::agent::client::{AgentClient, AgentStream};
 use russh::keys::{Algorithm, Certificate, HashAlg, PrivateKey, PrivateKeyWithHashAlg, PublicKey};
 use russh::{MethodKind, MethodSet};
 
+use super::algorithms::HostKeyAlgorithms;
 use super::client::SshClient;
 use super::failure::{ConnectFailure, display_name};
 use super::keys::{self, KeyCache, KeyFile};
@@ -241,14 +242,17 @@ impl<'a> Authenticator<'a> {
         self.handle_auth_result(answer)
     }
 
-    /// Returns the best hash algorithm that the host accepts for an RSA key; none for other keys.
+    /// Returns the best hash algorithm that the host accepts for an RSA key; none for other keys, and
+    /// for SHA-1, which only the user's configuration turns on.
     async fn hash_for(&self, algorithm: &Algorithm) -> Option<HashAlg> {
         if !algorithm.clone().is_rsa() {
             return None;
         }
+        let setting = self.destination.host_key_algorithms.as_deref();
         match self.handle.best_supported_rsa_hash().await {
-            Ok(Some(best)) => best,
-            Ok(None) | Err(_) => Some(HashAlg::Sha512),
+            Ok(Some(None)) if HostKeyAlgorithms::choose(setting).accepts_sha1() => None,
+            Ok(best) => best.flatten().or(Some(HashAlg::Sha512)),
+            Err(_) => Some(HashAlg::Sha512),
         }
     }
 

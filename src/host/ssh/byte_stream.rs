@@ -113,9 +113,13 @@ pub(super) struct ProxyCommand {
 
 impl ProxyCommand {
     /// Starts a command in a local shell.
+    ///
+    /// `exec` is put before it, as in OpenSSH, so that no shell process stays around.
     pub(super) fn start(text: &str) -> std::io::Result<(Self, impl ByteStream + 'static)> {
+        let has_exec = text.split_whitespace().next() == Some("exec");
+        let exec = if has_exec { "" } else { "exec " };
         let mut child = Command::new("/bin/sh")
-            .args(["-c", &format!("exec {text}")])
+            .args(["-c", &format!("{exec}{text}")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::algorithms::{HostKeyAlgorithms, SHA1_NAME};
 use super::auth::Authenticator;
 use super::byte_stream::{GuardedStream, ProxyCommand};
 use super::client::{KeyCheck, SharedClientState, SshClient};
@@ -270,7 +271,7 @@ fn config(destination: &Destination, known: &KnownHostEntries) -> Config {
         client_id: SshId::Standard("SSH-2.0-unfurl".into()),
         window_size: WINDOW_BYTES,
         channel_buffer_size: CHANNEL_MESSAGES,
-        preferred: preferred_algorithms(known),
+        preferred: preferred_algorithms(destination, known),
         keepalive_interval: destination.keepalive.filter(|it| !it.is_zero()),
         keepalive_max: MAX_UNANSWERED_KEEPALIVES,
         nodelay: true,
@@ -282,8 +283,9 @@ fn config(destination: &Destination, known: &KnownHostEntries) -> Config {
 ///
 /// Key types under which the host is known come first. Otherwise the host might present a valid key
 /// of another type, which is unknown.
-fn preferred_algorithms(known: &KnownHostEntries) -> Preferred {
+fn preferred_algorithms(destination: &Destination, known: &KnownHostEntries) -> Preferred {
     let mut preferred = Preferred::DEFAULT;
+    let accepted = HostKeyAlgorithms::choose(destination.host_key_algorithms.as_deref());
     let kind = |algorithm: &Algorithm| match algorithm {
         Algorithm::Rsa { .. } => Algorithm::Rsa { hash: None },
         other => other.clone(),
@@ -292,11 +294,16 @@ fn preferred_algorithms(known: &KnownHostEntries) -> Preferred {
         let mut keys = known.keys.iter();
         keys.any(|it| kind(&it.key.algorithm()) == kind(algorithm))
     };
-    let all = preferred.key.iter().cloned();
-    let (first, rest): (Vec<_>, Vec<_>) = all.partition(is_known);
-    preferred.key = first.into_iter().chain(rest).collect();
+    let in_order = |all: Vec<Algorithm>| {
+        if accepted.is_ordered {
+            return all.into();
+        }
+        let (first, rest): (Vec<_>, Vec<_>) = all.into_iter().partition(is_known);
+        first.into_iter().chain(rest).collect()
+    };
+    preferred.key = in_order(accepted.keys.clone());
     if !known.authorities.is_empty() {
-        preferred.host_key_certificates = preferred.key.clone();
+        preferred.host_key_certificates = in_order(accepted.certificates.clone());
     }
     // Compression costs more time than it saves on most networks.
     preferred.compression = vec![russh::compression::NONE].into();
@@ -305,6 +312,11 @@ fn preferred_algorithms(known: &KnownHostEntries) -> Preferred {
 
 fn handshake_failure(destination: &Destination, error: &russh::Error) -> ConnectFailure {
     let why = match error {
+        russh::Error::NoCommonAlgo { theirs, .. } if offers_only_sha1_keys(theirs) => {
+            return ConnectFailure::OnlySha1 {
+                host: display_name(destination),
+            };
+        }
         russh::Error::NoCommonAlgo { kind, theirs, .. } => {
             return ConnectFailure::Incompatible {
                 host: display_name(destination),
@@ -325,6 +337,12 @@ fn handshake_failure(destination: &Destination, error: &russh::Error) -> Connect
         other => other.to_string().to_lowercase(),
     };
     broken_connection(destination, why)
+}
+
+/// Whether a host offers host keys, but only those that sign with SHA-1.
+fn offers_only_sha1_keys(theirs: &[String]) -> bool {
+    theirs.iter().any(|name| name == SHA1_NAME)
+        && theirs.iter().all(|name| name.starts_with(SHA1_NAME))
 }
 
 fn broken_connection(destination: &Destination, why: String) -> ConnectFailure {

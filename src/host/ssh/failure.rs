@@ -40,6 +40,13 @@ pub(in crate::host) enum ConnectFailure {
         /// The protocol or algorithm that is missing.
         why: String,
     },
+    /// The host proves its identity with SHA-1 only. This is not retried.
+    #[error(
+        "no SSH connection to {host} is possible: the host signs with SHA-1 (`ssh-rsa`) only, which \
+         can be forged; update its SSH server, or accept it with the line \
+         `HostKeyAlgorithms +ssh-rsa` in the section of this host in `~/.ssh/config`"
+    )]
+    OnlySha1 { host: String },
     /// No known hosts file lists the host.
     #[error(
         "the key of {host} is not known: {kind} {fingerprint}; check it, then trust it with \

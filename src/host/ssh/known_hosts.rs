@@ -3,7 +3,7 @@
 //! The format is described in `sshd(8)`, section `SSH_KNOWN_HOSTS FILE FORMAT` (F47).
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,8 @@ use hmac::{KeyInit as _, Mac as _};
 use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
-use crate::host::{DEFAULT_PORT, pattern};
+use crate::host::names::shown;
+use crate::host::{DEFAULT_PORT, check_host_name, pattern};
 use crate::system::{clock, fs};
 use crate::text::{Glob, base64};
 
@@ -176,7 +177,13 @@ impl KnownHostEntries {
 /// Adds a host key to a file, unless another process has already added it.
 ///
 /// Missing folders and files are created with access for the user only.
+///
+/// Fails if the name would not be one name in the file, such as an alias with a space or a line end.
 pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std::io::Result<()> {
+    if check_host_name(name.host()).is_err() {
+        let why = format!("`{}` is not a host name", shown(name.host()));
+        return Err(std::io::Error::new(ErrorKind::InvalidInput, why));
+    }
     if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(folder)?;
@@ -338,6 +345,17 @@ mod tests {
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&file), 0o600);
         assert_eq!(mode(file.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn a_name_with_a_line_end_or_a_pattern_is_not_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("known_hosts");
+        for alias in ["a\nb", "a b", "*", "a,b", "@revoked", "|1|x", "#"] {
+            let name = KnownHostName::new("web", 22, Some(alias));
+            assert!(add_key(&file, &name, &key(ONE)).is_err(), "{alias:?}");
+        }
+        assert!(!file.exists());
     }
 
     #[test]

@@ -422,6 +422,7 @@ fn can_share_connection(one: &Destination, other: &Destination) -> bool {
     route
         && one.identities == other.identities
         && one.host_key_alias == other.host_key_alias
+        && one.host_key_algorithms == other.host_key_algorithms
         && one.known_hosts == other.known_hosts
         && one.host_key_policy == other.host_key_policy
         && one.forward_agent == other.forward_agent

@@ -48,7 +48,6 @@ const KNOWN_KEYWORDS: &[&str] = &[
     "hostbasedacceptedalgorithms",
     "hostbasedauthentication",
     "hostbasedkeytypes",
-    "hostkeyalgorithms",
     "identityfile2",
     "ignoreunknown",
     "ipqos",

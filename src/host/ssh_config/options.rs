@@ -32,6 +32,8 @@ pub struct SshOptions {
     pub global_known_hosts: Option<Vec<String>>,
     pub strict_host_keys: Option<Strictness>,
     pub host_key_alias: Option<String>,
+    /// `HostKeyAlgorithms`, a list that may begin with `+`, `-` or `^`.
+    pub host_key_algorithms: Option<String>,
     pub canonicalize: Option<Canonicalize>,
     pub canonical_domains: Option<Vec<String>>,
     pub canonicalize_max_dots: Option<u32>,

@@ -54,6 +54,7 @@ impl OptionSetting {
             "userknownhostsfile" => first(value.files(), |to| &mut to.user_known_hosts),
             "globalknownhostsfile" => first(value.files(), |to| &mut to.global_known_hosts),
             "stricthostkeychecking" => first(value.strictness(), |to| &mut to.strict_host_keys),
+            "hostkeyalgorithms" => first(value.word(), |to| &mut to.host_key_algorithms),
             "hostkeyalias" => first(value.word(), |to| &mut to.host_key_alias),
             "canonicalizehostname" => first(value.canonicalize(), |to| &mut to.canonicalize),
             "canonicaldomains" => first(value.words(), |to| &mut to.canonical_domains),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sha1::{Digest as _, Sha1};
 
 use super::context::LocalUser;
+use crate::host::names::{is_shell_word, shown};
 use crate::system::user;
 use crate::value::hex;
 
@@ -17,6 +18,17 @@ pub enum TokenError {
     /// The environment variable is not set.
     #[error("the variable `{name}` in `{text}` is not set")]
     Variable { name: String, text: String },
+    /// The value would mean more than a word to the shell that gets the text.
+    #[error(
+        "`%{token}` in `{text}` is not put into a shell command, because its value `{}` contains \
+         characters that a shell interprets",
+        shown(.value)
+    )]
+    Unsafe {
+        token: char,
+        text: String,
+        value: String,
+    },
     /// The user of a `~name` path does not exist.
     #[error("the user in `{0}` does not exist")]
     Home(String),
@@ -44,31 +56,55 @@ impl Tokens<'_> {
     /// Expands a path: `~`, placeholders and variables.
     pub fn path(&self, text: &str) -> Result<PathBuf, TokenError> {
         let text = with_home(text, self.local)?;
-        self.replace_tokens(&text, true).map(PathBuf::from)
+        self.replace_in_path(&text).map(PathBuf::from)
     }
 
     /// Expands the command of a `Match exec`.
     pub(super) fn command(&self, text: &str) -> Result<String, TokenError> {
-        self.replace_tokens(text, false)
+        replace(text, |token| self.shell_value(token, text))
     }
 
-    /// Expands a `ProxyCommand`. `exec` is put before it, so that no shell process stays around.
+    /// Expands a `ProxyCommand`, which has only a few placeholders.
     pub fn proxy_command(&self, text: &str) -> Result<String, TokenError> {
-        self.proxy(&format!("exec {text}"))
-    }
-
-    /// Expands a part of `ProxyCommand` or `ProxyJump`, which have only a few placeholders.
-    pub fn proxy(&self, text: &str) -> Result<String, TokenError> {
         replace(text, |token| match token {
-            'h' | 'k' | 'n' | 'p' | 'r' => self.token_value(token),
-            _ => None,
+            'h' | 'k' | 'n' | 'p' | 'r' => self.shell_value(token, text),
+            _ => Ok(None),
         })
     }
 
-    fn replace_tokens(&self, text: &str, with_variables: bool) -> Result<String, TokenError> {
-        if !with_variables {
-            return replace(text, |token| self.token_value(token));
+    /// Expands a part of `ProxyJump`, which is no shell text.
+    pub fn proxy_jump(&self, text: &str) -> Result<String, TokenError> {
+        replace(text, |token| match token {
+            'h' | 'k' | 'n' | 'p' | 'r' => Ok(self.token_value(token)),
+            _ => Ok(None),
+        })
+    }
+
+    /// Returns the value of a placeholder in a shell text.
+    ///
+    /// Names are checked where they enter. This second check holds for every value, whatever its
+    /// source.
+    fn shell_value(&self, token: char, text: &str) -> Result<Option<String>, TokenError> {
+        let Some(value) = self.token_value(token) else {
+            return Ok(None);
+        };
+        // A home folder may have spaces, which run nothing.
+        let is_word = match token {
+            'd' => is_shell_word(&value.replace(' ', "")),
+            _ => is_shell_word(&value),
+        };
+        if is_word {
+            return Ok(Some(value));
         }
+        Err(TokenError::Unsafe {
+            token,
+            text: text.to_owned(),
+            value,
+        })
+    }
+
+    fn replace_in_path(&self, text: &str) -> Result<String, TokenError> {
+        let token_value = |token| Ok(self.token_value(token));
         // Placeholders are replaced only between variables: the value of a variable has none.
         let mut whole = String::new();
         let mut rest = text;
@@ -79,11 +115,11 @@ impl Tokens<'_> {
             };
             let (name, behind) = after.split_once('}').ok_or_else(|| unset(after))?;
             let value = self.local.env.get(name).ok_or_else(|| unset(name))?;
-            whole += &replace(before, |token| self.token_value(token))?;
+            whole += &replace(before, token_value)?;
             whole += value;
             rest = behind;
         }
-        Ok(whole + &replace(rest, |token| self.token_value(token))?)
+        Ok(whole + &replace(rest, token_value)?)
     }
 
     fn token_value(&self, token: char) -> Option<String> {
@@ -121,10 +157,13 @@ impl Tokens<'_> {
 
 /// Expands `HostName`, which has only the placeholders `%h` and `%%`.
 pub(super) fn host_name(text: &str, host: &str) -> Result<String, TokenError> {
-    replace(text, |token| (token == 'h').then(|| host.to_owned()))
+    replace(text, |token| Ok((token == 'h').then(|| host.to_owned())))
 }
 
-fn replace(text: &str, value: impl Fn(char) -> Option<String>) -> Result<String, TokenError> {
+fn replace(
+    text: &str,
+    value: impl Fn(char) -> Result<Option<String>, TokenError>,
+) -> Result<String, TokenError> {
     let mut whole = String::with_capacity(text.len());
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
@@ -135,7 +174,7 @@ fn replace(text: &str, value: impl Fn(char) -> Option<String>) -> Result<String,
         let token = characters.next();
         match token {
             Some('%') => whole.push('%'),
-            token => match token.and_then(&value) {
+            token => match token.map(&value).transpose()?.flatten() {
                 Some(value) => whole += &value,
                 None => {
                     return Err(TokenError::Unknown {
@@ -220,7 +259,26 @@ mod tests {
         let local = local();
         let tokens = tokens(&local);
         let command = tokens.proxy_command("nc %h %p %%").unwrap();
-        assert_eq!(command, "exec nc h.example 2022 %");
+        assert_eq!(command, "nc h.example 2022 %");
         assert!(tokens.proxy_command("nc %u").is_err());
+    }
+
+    #[test]
+    fn a_value_with_signs_of_a_shell_is_not_put_into_a_command() {
+        let local = LocalUser {
+            home: "/home/my self".into(),
+            ..local()
+        };
+        let tokens = |user| Tokens {
+            user,
+            ..tokens(&local)
+        };
+        let hostile = tokens("$(id)");
+        insta::assert_snapshot!(hostile.command("x %r").unwrap_err(), @"`%r` in `x %r` is not put into a shell command, because its value `$(id)` contains characters that a shell interprets");
+        assert!(hostile.proxy_command("x %r").is_err());
+        assert_eq!(hostile.proxy_command("x %h").unwrap(), "x h.example");
+        assert_eq!(hostile.proxy_jump("%r").unwrap(), "$(id)");
+        assert_eq!(tokens("u").command("%d/x").unwrap(), "/home/my self/x");
+        assert!(tokens("DOMAIN\\u").proxy_command("x %r").is_err());
     }
 }
