@@ -7,6 +7,7 @@ mod command;
 mod commit;
 mod commit_readiness;
 mod error;
+mod exposed_file;
 mod hooks;
 mod index;
 pub mod lfs;
@@ -17,6 +18,7 @@ mod repository;
 
 pub use commit::CommitOutcome;
 pub use error::Error;
+pub use exposed_file::exposed_password_warning;
 pub use merge_drivers::{MergeDriver, MergeRule};
 pub use rebase::{FileVersions, MergedFile, merge_lines};
 pub use remote::{Divergence, PushOutcome, Upstream};

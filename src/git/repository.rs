@@ -216,6 +216,13 @@ impl Repository {
         Ok(!self.changes(paths)?.is_empty())
     }
 
+    /// Whether git tracks the file at a path.
+    pub fn is_tracked(&self, path: &Path) -> bool {
+        let relative = self.path_in_repository(path);
+        let index = self.inner.index();
+        matches!((relative, index), (Ok(path), Ok(index)) if index.get_path(&path, 0).is_some())
+    }
+
     /// Whether a path matches git's ignore rules.
     pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
         let relative = self.path_in_repository(path)?;

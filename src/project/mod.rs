@@ -12,6 +12,7 @@ mod error;
 mod file_loader;
 mod local_clones;
 mod locate;
+mod open_passwords;
 mod project;
 mod project_reader;
 mod python;

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
+use super::open_passwords::find_open_password;
 use super::trust::normalize_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::git::exposed_password_warning;
 use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
@@ -341,6 +343,11 @@ impl Project {
         }
         loader.scope().add_folder(&readable_folder(&root));
         let (_, document) = loader.read(file, None)?;
+        if let Some(key) = find_open_password(&document)
+            && let Some(warning) = exposed_password_warning(file, &format!("a password (`{key}`)"))
+        {
+            loader.warn(warning);
+        }
         let expanded = expand(&document, loader, limits)?;
         let mut project = read_project(&expanded.root, &root, loader.home_dir())?;
         project.file = Some(file.to_owned());

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::inventory::{Inventory, NoVault};
+use crate::git::exposed_password_warning;
+use crate::host::inventory::{Inventory, NoVault, REFUSED_PROXY_COMMAND};
 use crate::topology::Topology;
 use crate::tosca::Types;
 use crate::value::{Handle, Map, Value};
@@ -19,6 +20,8 @@ use crate::yaml::Node;
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
 /// The relationship type that holds the credentials of a host.
 const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
+/// The variables with arguments for `ssh`.
+const SSH_ARGUMENTS: [&str; 2] = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
 /// The type of groups whose variables apply to their hosts.
 const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
 /// The attributes with the address of a machine, the preferred one first.
@@ -130,6 +133,12 @@ impl GatheredHosts {
             let read = Inventory::read(file, &mut self.sources, &NoVault);
             let added = read.and_then(|(inventory, warnings)| {
                 self.warnings.append(warnings);
+                let exposed = inventory.with_open_password().and_then(|name| {
+                    exposed_password_warning(file, &format!("the password of `{name}`"))
+                });
+                if let Some(warning) = exposed {
+                    self.warnings.push(warning);
+                }
                 let added = self.inventory.extend(&inventory);
                 added.map_err(|problem| Diagnostic::error(problem).into())
             });
@@ -223,6 +232,7 @@ impl HostGatherer<'_> {
             let ssh = || Value::str("ssh");
             data.entry("ansible_connection".into()).or_insert_with(ssh);
         }
+        refuse_proxy_command(&mut data);
         let added = self.inventory.add_host(Arc::clone(&name), data);
         added.map_err(|problem| Error::new(ErrorKind::Invalid, problem, None))?;
         // The type names of an instance are roles as well.
@@ -327,6 +337,7 @@ impl HostGatherer<'_> {
                     }
                 }
             }
+            refuse_proxy_command(&mut data);
             self.inventory.add_group(Arc::clone(name), data);
         }
         for (name, group) in &template.groups {
@@ -347,6 +358,24 @@ impl HostGatherer<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Makes a host unreachable whose `ssh` arguments contain a `ProxyCommand`.
+///
+/// The command would run on this machine, and its text comes from the model or from attributes that
+/// another machine has set.
+fn refuse_proxy_command(data: &mut Map) {
+    let has_command = |name: &&str| {
+        let text = data.get(*name).map(|value| value.reveal().to_string());
+        text.is_some_and(|text| text.to_ascii_lowercase().contains("proxycommand"))
+    };
+    if SSH_ARGUMENTS.iter().any(has_command) {
+        for name in SSH_ARGUMENTS {
+            data.shift_remove(name);
+        }
+        let refused = Value::str(REFUSED_PROXY_COMMAND);
+        data.insert("ansible_connection".into(), refused);
     }
 }
 

@@ -68,6 +68,12 @@ pub enum HostAccessError {
         variable: &'static str,
         reason: String,
     },
+    /// The ensemble sets a command that would run on this machine.
+    #[error(
+        "the ensemble reaches the host `{host}` with a `ProxyCommand`, which is a command for this \
+         machine and therefore not used; write it to `~/.ssh/config` or a hosts file"
+    )]
+    ProxyCommand { host: Arc<str> },
     /// The connection type is not supported.
     #[error("the host `{host}` is reached by `{connection}`, which is not supported")]
     Connection { host: Arc<str>, connection: String },

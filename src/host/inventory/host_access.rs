@@ -10,8 +10,11 @@ use super::ansible_ini::split_words;
 use super::error::HostAccessError;
 use super::model::Inventory;
 use crate::host::resolver::{Error, HostTarget, LocationResolver, TargetRoute};
-use crate::host::{Container, Location, Secret};
+use crate::host::{Container, Location, Secret, check_host_name};
 use crate::value::{Map, Value};
+
+/// The connection type of a host whose `ProxyCommand` is refused.
+pub const REFUSED_PROXY_COMMAND: &str = "refused ProxyCommand";
 
 /// The connection method of a host, and the user to act as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,6 +94,10 @@ impl HostVariables<'_> {
             "local" | "ansible.builtin.local" => ConnectionMethod::Local,
             "docker" | "community.docker.docker" => self.container("docker")?,
             "podman" | "containers.podman.podman" => self.container("podman")?,
+            REFUSED_PROXY_COMMAND => {
+                let host = Arc::clone(self.host);
+                return Err(HostAccessError::ProxyCommand { host });
+            }
             other => {
                 return Err(HostAccessError::Connection {
                     host: Arc::clone(self.host),
@@ -108,6 +115,9 @@ impl HostVariables<'_> {
     fn container(&self, engine: &'static str) -> Result<ConnectionMethod, HostAccessError> {
         let name = self.text(&["ansible_host", "ansible_docker_host"])?;
         let name = name.unwrap_or_else(|| self.host.to_string());
+        if check_host_name(&name).is_err() {
+            return Err(self.invalid_variable("ansible_host", "not the name of a container"));
+        }
         Ok(ConnectionMethod::Container { engine, name })
     }
 

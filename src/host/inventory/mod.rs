@@ -38,9 +38,9 @@ mod roles;
 mod unfurl_yaml;
 
 pub use error::HostAccessError;
-pub use host_access::ConnectionMethod;
 #[cfg(test)]
 pub use host_access::HostAccess;
+pub use host_access::{ConnectionMethod, REFUSED_PROXY_COMMAND};
 pub use model::Inventory;
 pub use read::NoVault;
 pub use roles::InventoryRole;

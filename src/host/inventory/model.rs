@@ -191,6 +191,23 @@ impl Inventory {
         self.groups.keys().filter(move |name| !is_built_in(name))
     }
 
+    /// Returns the first host or group whose data contain a password as plain text.
+    pub fn with_open_password(&self) -> Option<&Arc<str>> {
+        let is_plain = |value: &Value| {
+            let text = value.reveal().as_str();
+            text.is_some_and(|text| !text.is_empty() && !text.contains("{{"))
+        };
+        let has_password = |data: &Map| {
+            let mut values = PASSWORD_VARIABLES.iter().filter_map(|name| data.get(*name));
+            values.any(is_plain)
+        };
+        let hosts = self.hosts.iter().map(|(name, host)| (name, &host.data));
+        let groups = self.groups.iter().map(|(name, group)| (name, &group.data));
+        let mut all = hosts.chain(groups);
+        all.find(|(_, data)| has_password(data))
+            .map(|(name, _)| name)
+    }
+
     pub fn has_host(&self, name: &str) -> bool {
         self.hosts.contains_key(name)
     }
@@ -243,6 +260,15 @@ impl Inventory {
         found
     }
 }
+
+/// The variables with passwords for the login and for other users.
+const PASSWORD_VARIABLES: [&str; 5] = [
+    "ansible_password",
+    "ansible_ssh_password",
+    "ansible_ssh_pass",
+    "ansible_become_password",
+    "ansible_become_pass",
+];
 
 /// The variable that orders groups of the same depth.
 const PRIORITY: &str = "ansible_group_priority";
