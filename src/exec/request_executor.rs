@@ -49,6 +49,9 @@ pub(super) struct RequestExecutor {
 impl RequestExecutor {
     /// Performs a request: restarts the host, passes through the chain of executors, or runs at
     /// once.
+    ///
+    /// Passwords of the host are redacted in its output: a host that printed them would otherwise
+    /// bring them into logs and records.
     pub(super) async fn perform(
         &self,
         id: u64,
@@ -64,10 +67,20 @@ impl RequestExecutor {
             };
             return Box::pin(restart.perform(ends)).await;
         }
-        match request.chain.take() {
+        let chain = request.chain.take();
+        let mut secrets = request.location.secrets();
+        if let Some(chain) = &chain {
+            secrets.append(&chain.secrets());
+        }
+        if let Action::Run(command) = &mut request.action {
+            command.secrets.append(&secrets);
+        }
+        let mut result = match chain {
             Some(chain) => self.run_chain(&chain, id, request, ends).await,
             None => self.execute(id, request, ends).await,
-        }
+        };
+        result.redact(&secrets);
+        result
     }
 
     /// Runs a request through its chain of executors.

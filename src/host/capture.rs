@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::value::{Redactor, Secrets};
+
 /// The default number of bytes kept of an output.
 pub const DEFAULT_CAPTURE_LIMIT: usize = 1 << 20;
 
@@ -68,6 +70,17 @@ impl CapturedOutput {
                 part.drain(at..at + text.len());
                 self.total = self.total.saturating_sub(text.len() as u64);
             }
+        }
+    }
+
+    /// Replaces every occurrence of these secrets.
+    pub fn redact(&mut self, secrets: &Secrets) {
+        for part in [&mut self.head, &mut self.tail] {
+            let mut redactor = Redactor::new(secrets, []);
+            let mut redacted = redactor.push(part);
+            redacted.extend(redactor.finish());
+            self.total = self.total - part.len() as u64 + redacted.len() as u64;
+            *part = redacted;
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Secret;
+use crate::value::Secrets;
 
 /// An ordered, non-empty list of executors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,6 +129,18 @@ impl ExecutorChain {
     /// Whether the chain starts with `direct` and so acts as if there were no chain.
     pub fn is_direct(&self) -> bool {
         self.executors.first() == Some(&ChainExecutor::Direct)
+    }
+
+    /// Returns the passwords of the executors, which the host could print.
+    pub fn secrets(&self) -> Secrets {
+        let password = |executor: &ChainExecutor| match executor {
+            ChainExecutor::Sudo(to) | ChainExecutor::Su(to) => {
+                let secret = to.password.as_ref()?;
+                (secret.reveal() != to.user).then(|| secret.reveal().to_owned())
+            }
+            _ => None,
+        };
+        self.executors.iter().filter_map(password).collect()
     }
 
     /// Whether no executor of the chain can ever perform an action.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::change::Change;
 use super::fact::FactReading;
 use super::{Action, CapturedOutput, Question};
+use crate::value::Secrets;
 
 /// The result of an [`super::Action`]. Its variant corresponds to that of the action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +30,26 @@ impl ActionResult {
             Self::Transfer(output) => &output.exit,
             Self::Read(output) => &output.exit,
             Self::Change(output) => &output.exit,
+        }
+    }
+
+    /// Replaces every occurrence of these secrets in outputs and messages.
+    ///
+    /// Facts stay as they were read, because their readers parse them.
+    pub fn redact(&mut self, secrets: &Secrets) {
+        if secrets.is_empty() {
+            return;
+        }
+        match self {
+            Self::Run(output) => output.redact(secrets),
+            Self::Transfer(output) => output.exit.redact(secrets),
+            Self::Read(output) => output.exit.redact(secrets),
+            Self::Change(output) => {
+                output.exit.redact(secrets);
+                for output in &mut output.outputs {
+                    output.redact(secrets);
+                }
+            }
         }
     }
 
@@ -159,6 +180,14 @@ impl Exit {
     }
 }
 
+impl Exit {
+    fn redact(&mut self, secrets: &Secrets) {
+        if let Self::NotFound(message) | Self::Unreachable(message) | Self::Failed(message) = self {
+            *message = secrets.redact(message);
+        }
+    }
+}
+
 impl Display for Exit {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -179,6 +208,12 @@ impl Display for Exit {
 }
 
 impl RunOutput {
+    fn redact(&mut self, secrets: &Secrets) {
+        self.exit.redact(secrets);
+        self.stdout.redact(secrets);
+        self.stderr.redact(secrets);
+    }
+
     /// Returns the output of a success that printed nothing.
     pub fn ok() -> Self {
         Self::not_run(Exit::Code(0))
