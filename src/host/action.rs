@@ -74,6 +74,9 @@ pub struct Get {
     /// The local target path. If it is a folder or ends with `/`, a file is put into it under its
     /// own name.
     pub target: PathBuf,
+    /// The maximum number of bytes of all files together; 10 GiB if none.
+    #[serde(default)]
+    pub max_bytes: Option<u64>,
     pub time_limit: Option<Duration>,
 }
 

@@ -1,9 +1,12 @@
 //! File transfers on the local machine, which are plain copies.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::download_limits::DownloadLimits;
 use super::transfer_files::{
-    Error, NewFile, TransferItem, TransferKind, UploadSource, file_name, local_target, walk,
+    Error, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name, local_target,
+    walk,
 };
 use super::{Content, Get, Put};
 use crate::system::env::Env;
@@ -25,13 +28,15 @@ pub(super) struct TransferCount {
 pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
     let target = from_home(&put.target);
     match &put.source {
-        Content::Path(path) => copy(path, &target, put.mode),
+        Content::Path(path) => copy(path, &target, put.mode, None),
         Content::Bytes(bytes) => {
             if put.target.ends_with('/') || fs::is_dir(&target) {
                 return Err(Error::NoName(put.target.clone()));
             }
             let source = UploadSource::Bytes(bytes.clone());
-            let bytes = copy_file(&source, &target, put.mode.unwrap_or(NEW_FILE_MODE))?;
+            let mode = put.mode.unwrap_or(NEW_FILE_MODE);
+            let target = NewFile::create(&target, NewFileMode::Exact(mode), &no_limits())?;
+            let bytes = copy_file(&source, target, "the text")?;
             Ok(TransferCount { files: 1, bytes })
         }
     }
@@ -39,11 +44,25 @@ pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
 
 /// Performs a [`Get`] whose source is the local machine.
 pub(super) fn get(get: &Get) -> Result<TransferCount, Error> {
-    copy(&from_home(&get.source), &get.target, None)
+    let limits = get
+        .max_bytes
+        .map(|max| Arc::new(DownloadLimits::new(Some(max))));
+    copy(&from_home(&get.source), &get.target, None, limits)
 }
 
-fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount, Error> {
+/// Returns the limits of a copy whose source is not that of a host.
+fn no_limits() -> Arc<DownloadLimits> {
+    Arc::new(DownloadLimits::new(Some(u64::MAX)))
+}
+
+fn copy(
+    source: &Path,
+    target: &Path,
+    mode: Option<u32>,
+    limits: Option<Arc<DownloadLimits>>,
+) -> Result<TransferCount, Error> {
     let items = walk(source)?;
+    let limits = limits.unwrap_or_else(no_limits);
     let mut count = TransferCount::default();
     for item in &items {
         let TransferItem {
@@ -64,7 +83,9 @@ fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount
                 .map_err(|error| Error::new("make", &target_path, &std::io::Error::other(error)))?,
             TransferKind::File { mode: own, size } => {
                 let source = UploadSource::open(Path::new(path), *size)?;
-                count.bytes += copy_file(&source, &target_path, mode.unwrap_or(*own))?;
+                let mode = mode.map_or(NewFileMode::Copied(*own), NewFileMode::Exact);
+                let target = NewFile::create(&target_path, mode, &limits)?;
+                count.bytes += copy_file(&source, target, path)?;
                 count.files += 1;
             }
         }
@@ -72,19 +93,18 @@ fn copy(source: &Path, target: &Path, mode: Option<u32>) -> Result<TransferCount
     Ok(count)
 }
 
-fn copy_file(source: &UploadSource, target: &Path, mode: u32) -> Result<u64, Error> {
-    let failed = |error: std::io::Error| Error::new("copy to", target, &error);
-    let new = NewFile::create(target)?;
+fn copy_file(source: &UploadSource, new: NewFile, path: &str) -> Result<u64, Error> {
+    let failed = |error: std::io::Error| Error::new("read", Path::new(path), &error);
     let mut offset = 0;
     loop {
         let part = source.part(offset, CHUNK_BYTES).map_err(failed)?;
         if part.is_empty() {
             break;
         }
-        new.write(&part, offset).map_err(failed)?;
+        new.write(&part, offset, path)?;
         offset += part.len() as u64;
     }
-    new.finish(mode)?;
+    new.finish()?;
     Ok(offset)
 }
 
@@ -138,6 +158,7 @@ mod tests {
         let back = Get {
             source: to.join("b").display().to_string(),
             target: folder.path().to_owned(),
+            max_bytes: None,
             time_limit: None,
         };
         assert_eq!(get(&back).unwrap().files, 1);

@@ -18,6 +18,8 @@ use super::{CaptureBuffer, CapturedOutput, Command, Exit, PromptAnswer, Stream};
 const PROMPT_WAIT: Duration = Duration::from_secs(2);
 /// The number of bytes at the end of an output that are searched for a prompt.
 const MAX_PROMPT_BYTES: usize = 4 << 10;
+/// The maximum length of a report of the start script after its mark.
+const MAX_REPORT_BYTES: usize = 64;
 /// The control character that ends the input of a terminal (Ctrl-D).
 const END_OF_INPUT: u8 = 4;
 
@@ -333,6 +335,11 @@ impl MarkFilter {
         };
         let after = start + mark.len();
         let Some(length) = all[after..].iter().position(|byte| *byte == b'\n') else {
+            if all.len() - after > MAX_REPORT_BYTES {
+                // This is no report, and the rest of the line may never end.
+                self.start_report = Some(StartReport::Process(0));
+                return all;
+            }
             self.pending = all[start..].to_vec();
             return all[..start].to_vec();
         };
@@ -363,5 +370,16 @@ mod tests {
         all.extend(filter.push(b"et mark"));
         all.extend(filter.end());
         assert_eq!(all, b"before market mark");
+    }
+
+    #[test]
+    fn a_line_that_never_ends_is_not_kept() {
+        let mut filter = MarkFilter::new("mark");
+        let mut all = filter.push(b"mark ");
+        for _ in 0..100 {
+            all.extend(filter.push(b"xxxxxxxxxx"));
+            assert!(filter.pending.len() < 100);
+        }
+        assert_eq!(all.len(), 1005);
     }
 }

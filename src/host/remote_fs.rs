@@ -1,6 +1,7 @@
 //! The file system of another location: over SFTP if the host offers it, otherwise with shell
 //! programs.
 
+use super::download_limits::DownloadLimits;
 use super::sftp::Sftp;
 use super::shell_fs::ShellFs;
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource};
@@ -35,10 +36,14 @@ impl<'a> RemoteFs<'a> {
     }
 
     /// Lists the names and kinds of the entries in a folder.
-    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
+    pub(super) async fn list(
+        &self,
+        path: &str,
+        limits: &DownloadLimits,
+    ) -> Result<Vec<(String, TransferKind)>, Error> {
         match self {
-            Self::Sftp(sftp) => sftp.list(path).await,
-            Self::Shell(programs) => programs.list(path).await,
+            Self::Sftp(sftp) => sftp.list(path, limits).await,
+            Self::Shell(programs) => programs.list(path, limits).await,
         }
     }
 

@@ -11,7 +11,10 @@ use russh_sftp::client::{Config, RawSftpSession};
 use russh_sftp::protocol::{FileAttributes, OpenFlags, Packet, StatusCode};
 use tokio::task::JoinSet;
 
-use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
+use super::download_limits::DownloadLimits;
+use super::transfer_files::{
+    Error, NewFile, TransferKind, UploadSource, join_path, temporary_sibling,
+};
 
 /// The maximum number of parts of one file in flight at the same time.
 const MAX_PARTS_IN_FLIGHT: usize = 32;
@@ -86,32 +89,38 @@ impl Sftp {
     }
 
     /// Lists the names and kinds of the entries in a folder.
-    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
+    pub(super) async fn list(
+        &self,
+        path: &str,
+        limits: &DownloadLimits,
+    ) -> Result<Vec<(String, TransferKind)>, Error> {
         let read = |error: SftpError| failed("read", path, &error);
         let handle = self.session.opendir(path).await.map_err(read)?.handle;
-        let mut found = Vec::new();
+        // The kind is none for an entry that is neither a file nor a folder, such as a link.
+        let mut found: Vec<(String, Option<TransferKind>)> = Vec::new();
         loop {
-            match self.session.readdir(handle.as_str()).await {
-                Ok(names) => found.extend(names.files),
+            let files = match self.session.readdir(handle.as_str()).await {
+                // A host that sends no names could do so for ever.
+                Ok(names) if names.files.is_empty() => break,
+                Ok(names) => names.files,
                 Err(SftpError::Status(status)) if status.status_code == StatusCode::Eof => break,
                 Err(error) => return Err(read(error)),
+            };
+            for file in files {
+                let place = limits.add_entry(path, &file.filename)?;
+                if file.filename != "." && file.filename != ".." {
+                    let kind = kind_of(&place, &file.attrs).ok();
+                    found.push((file.filename, kind));
+                }
             }
         }
         self.session.close(handle).await.map_err(read)?;
-        let mut all = Vec::new();
-        for file in found {
-            let name = file.filename;
-            if name == "." || name == ".." {
-                continue;
-            }
-            let place = super::transfer_files::join_path(path, &name);
-            if name.is_empty() || name.contains('/') {
-                return Err(Error::Name(place));
-            }
-            let kind = match kind_of(&place, &file.attrs) {
-                Ok(kind) => Some(kind),
+        let mut all = Vec::with_capacity(found.len());
+        for (name, kind) in found {
+            let kind = match kind {
+                Some(kind) => Some(kind),
                 // The entry may be a symbolic link, so look at its target.
-                Err(_) => self.kind(&place).await?,
+                None => self.kind(&join_path(path, &name)).await?,
             };
             all.extend(kind.map(|kind| (name, kind)));
         }
@@ -234,6 +243,7 @@ impl Sftp {
         let handle: Arc<str> = opened.map_err(read)?.handle.into();
         let attributes = self.session.fstat(handle.as_ref()).await.map_err(read)?;
         let size = attributes.attrs.size.unwrap_or_default();
+        into.check_size(size, path)?;
         let into = Arc::new(into);
         let part = || FilePart {
             session: Arc::clone(&self.session),
@@ -243,21 +253,30 @@ impl Sftp {
         };
         let mut parts = JoinSet::new();
         let mut offset = 0;
-        while offset < size || !parts.is_empty() {
-            if offset < size && parts.len() < MAX_PARTS_IN_FLIGHT {
+        // The end of the file, if it comes before the stated size, as in `/sys`.
+        let mut early_end: Option<u64> = None;
+        while (offset < size && early_end.is_none()) || !parts.is_empty() {
+            if offset < size && early_end.is_none() && parts.len() < MAX_PARTS_IN_FLIGHT {
                 let end = size.min(offset + self.part);
                 let part = part();
-                parts.spawn(async move { part.read(offset, Some(end)).await });
+                parts.spawn(async move { Ok((part.read(offset, Some(end)).await?, end)) });
                 offset = end;
             } else if let Some(part) = parts.join_next().await {
-                part.map_err(|_| interrupted("read", path))??;
+                let (reached, end) = part.map_err(|_| interrupted("read", path))??;
+                if reached < end {
+                    early_end = Some(early_end.map_or(reached, |before| before.min(reached)));
+                }
             }
         }
-        let part = part();
-        // Some files, such as those in `/proc`, report no length, so read on to the end.
-        let end = part.read(size, None).await?;
+        let end = match early_end {
+            Some(end) => {
+                into.cut(end)?;
+                end
+            }
+            // Some files, such as those in `/proc`, report no length, so read on to the end.
+            None => part().read(size, None).await?,
+        };
         self.session.close(handle.as_ref()).await.map_err(read)?;
-        drop(part);
         let into = Arc::into_inner(into).ok_or_else(|| interrupted("read", path))?;
         Ok((into, end))
     }
@@ -308,14 +327,18 @@ impl FilePart {
                 Err(error) => return Err(failed("read", &self.path, &error)),
             };
             let count = bytes.len() as u64;
-            let into = Arc::clone(&self.into);
-            let writing = tokio::task::spawn_blocking(move || into.write(&bytes, offset));
-            let written = writing.await.map_err(|_| interrupted("read", &self.path))?;
-            written.map_err(|error| Error::Failed {
-                operation: "bring",
-                path: self.path.clone(),
-                why: error.to_string(),
-            })?;
+            if count > limit {
+                return Err(Error::Failed {
+                    operation: "read",
+                    path: self.path.clone(),
+                    why: "the host sent more bytes than it was asked for".to_owned(),
+                });
+            }
+            let (into, path) = (Arc::clone(&self.into), self.path.clone());
+            let writing = tokio::task::spawn_blocking(move || into.write(&bytes, offset, &path));
+            writing
+                .await
+                .map_err(|_| interrupted("read", &self.path))??;
             offset += count;
         }
         Ok(offset)
@@ -349,7 +372,7 @@ fn kind_of(path: &str, attributes: &FileAttributes) -> Result<TransferKind, Erro
     }
     if attributes.is_regular() {
         return Ok(TransferKind::File {
-            mode: attributes.permissions.unwrap_or(0o644) & 0o7777,
+            mode: attributes.permissions.unwrap_or(0o644) & 0o777,
             size: attributes.size.unwrap_or_default(),
         });
     }

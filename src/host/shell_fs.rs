@@ -1,10 +1,9 @@
 //! The files of another location through shell programs, for containers and for hosts without SFTP.
 
-use std::io::ErrorKind;
-
 use tokio::io::AsyncWriteExt as _;
 
 use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
+use super::download_limits::DownloadLimits;
 use super::script::loader_input;
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
 use super::transport::{StartedCommand, Transport};
@@ -62,7 +61,11 @@ impl<'a> ShellFs<'a> {
     }
 
     /// Lists the names and kinds of the entries in a folder.
-    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, TransferKind)>, Error> {
+    pub(super) async fn list(
+        &self,
+        path: &str,
+        limits: &DownloadLimits,
+    ) -> Result<Vec<(String, TransferKind)>, Error> {
         let text = format!(
             "{KIND_FUNCTION}\ncd -- {} || exit 1\nfor f in * .[!.]* ..?*; do kind \"./$f\"; done\n",
             quote_word(path)
@@ -73,8 +76,8 @@ impl<'a> ShellFs<'a> {
         let mut all = Vec::new();
         for (name, kind) in parse_kinds(&output.out) {
             let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
-            let place = super::transfer_files::join_path(path, &name);
-            if name.is_empty() || name.contains('/') || name == ".." {
+            let place = limits.add_entry(path, &name)?;
+            if name == "." || name == ".." {
                 return Err(Error::Name(place));
             }
             all.push((name, kind.ok_or(Error::NoFile(place))?));
@@ -140,11 +143,10 @@ impl<'a> ShellFs<'a> {
             lease,
         } = self.transport.start(false).await.map_err(Error::Exit)?;
         let feeding = send_input(input, loader_input(text), flow.source);
-        let reading = read_output(channel_io, flow.into);
+        let reading = read_output(channel_io, flow.into, path);
         let (input_result, output) = tokio::join!(feeding, reading);
         drop(lease);
-        let output =
-            output.map_err(|error| Error::new(what, std::path::Path::new(path), &error))?;
+        let output = output?;
         let failed = |why: String| Error::Failed {
             operation: what,
             path: path.to_owned(),
@@ -188,7 +190,8 @@ async fn send_input(
 async fn read_output(
     mut channel_io: ChannelIo,
     into: Option<&NewFile>,
-) -> std::io::Result<ProgramOutput> {
+    path: &str,
+) -> Result<ProgramOutput, Error> {
     let mut output = ProgramOutput {
         exit: Exit::Failed("the connection was lost".to_owned()),
         out: Vec::new(),
@@ -199,11 +202,11 @@ async fn read_output(
         match channel_io.next_event().await {
             ChannelEvent::Output(Stream::Stdout, bytes) => {
                 match into {
-                    Some(into) => into.write(&bytes, output.length)?,
+                    Some(into) => into.write(&bytes, output.length, path)?,
                     None if output.out.len() < MAX_OUTPUT_BYTES => {
                         output.out.extend_from_slice(&bytes);
                     }
-                    None => return Err(ErrorKind::FileTooLarge.into()),
+                    None => return Err(Error::TooManyEntries(path.to_owned())),
                 }
                 output.length += bytes.len() as u64;
             }

@@ -4,18 +4,20 @@
 //! programs.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
+use super::download_limits::DownloadLimits;
 use super::local_copy::{self, TransferCount};
 use super::remote_fs::RemoteFs;
 use super::request::wait_for_stop;
 use super::sftp::Sftp;
 use super::ssh::Lease;
 use super::transfer_files::{
-    Error, MAX_DEPTH, NewFile, TransferItem, TransferKind, UploadSource, file_name, join_path,
-    local_target, walk,
+    Error, MAX_DEPTH, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name,
+    join_path, local_target, walk,
 };
 use super::transport::Transport;
 use super::{Action, CallControl, Content, Exit, Get, Put, StopLevel, TransferOutput};
@@ -180,6 +182,7 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
 
 async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, Error> {
     let source = from_home(&get.source);
+    let limits = Arc::new(DownloadLimits::new(get.max_bytes));
     let Some(kind) = remote_fs.kind(source).await? else {
         return Err(Error::Failed {
             operation: "read",
@@ -189,10 +192,10 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
     };
     if let TransferKind::File { mode, .. } = kind {
         let place = local_target(&get.target, file_name(source));
-        let bytes = download_file(remote_fs, source, &place, mode).await?;
+        let bytes = download_file(remote_fs, source, &place, (mode, &limits)).await?;
         return Ok(TransferCount { files: 1, bytes });
     }
-    let items = walk_remote(remote_fs, source).await?;
+    let items = walk_remote(remote_fs, source, &limits).await?;
     for item in items
         .iter()
         .filter(|item| item.kind == TransferKind::Folder)
@@ -205,14 +208,10 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
         TransferKind::File { mode, .. } => Some((item, mode)),
         TransferKind::Folder => None,
     });
+    let limits = &limits;
     let work = files.map(|(item, mode)| async move {
-        download_file(
-            remote_fs,
-            &item.path,
-            &get.target.join(&item.relative_path),
-            mode,
-        )
-        .await
+        let place = get.target.join(&item.relative_path);
+        download_file(remote_fs, &item.path, &place, (mode, limits)).await
     });
     run_concurrently(work).await
 }
@@ -221,16 +220,22 @@ async fn download_file(
     remote_fs: &RemoteFs<'_>,
     path: &str,
     place: &Path,
-    mode: u32,
+    (mode, limits): (u32, &Arc<DownloadLimits>),
 ) -> Result<u64, Error> {
-    let new = NewFile::create(place)?;
+    let new = NewFile::create(place, NewFileMode::Copied(mode), limits)?;
     let (new, length) = remote_fs.get(path, new).await?;
-    new.finish(mode)?;
+    new.finish()?;
     Ok(length)
 }
 
 /// Lists a folder of another location recursively. Each folder comes before its entries.
-async fn walk_remote(remote_fs: &RemoteFs<'_>, root: &str) -> Result<Vec<TransferItem>, Error> {
+///
+/// Fails if the sizes that the host states exceed the limit together.
+async fn walk_remote(
+    remote_fs: &RemoteFs<'_>,
+    root: &str,
+    limits: &DownloadLimits,
+) -> Result<Vec<TransferItem>, Error> {
     let top = TransferItem {
         path: root.to_owned(),
         relative_path: String::new(),
@@ -238,6 +243,7 @@ async fn walk_remote(remote_fs: &RemoteFs<'_>, root: &str) -> Result<Vec<Transfe
     };
     let mut items = vec![top];
     let mut next = 0;
+    let mut total = 0_u64;
     while let Some(item) = items.get(next) {
         next += 1;
         if item.kind != TransferKind::Folder {
@@ -247,7 +253,11 @@ async fn walk_remote(remote_fs: &RemoteFs<'_>, root: &str) -> Result<Vec<Transfe
         if below.matches('/').count() > MAX_DEPTH {
             return Err(Error::Loop(root.to_owned()));
         }
-        for (name, kind) in remote_fs.list(&path).await? {
+        for (name, kind) in remote_fs.list(&path, limits).await? {
+            if let TransferKind::File { size, .. } = kind {
+                total = total.saturating_add(size);
+                limits.check_size(root, total)?;
+            }
             items.push(TransferItem {
                 path: join_path(&path, &name),
                 relative_path: join_path(&below, &name),

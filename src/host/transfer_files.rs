@@ -5,51 +5,18 @@
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::download_limits::DownloadLimits;
+pub(super) use super::transfer_error::Error;
 use crate::system::fs;
 
 /// The maximum nesting of folders. Deeper nesting is taken for a link that leads back.
 pub(super) const MAX_DEPTH: usize = 128;
-/// The mode bits that a transfer copies.
-const PERMISSIONS: u32 = 0o7777;
-
-/// The reasons why a transfer failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Error {
-    #[error("could not {operation} `{path}`: {why}")]
-    Failed {
-        /// The attempted operation, as a verb.
-        operation: &'static str,
-        path: String,
-        /// The message of the system or the host.
-        why: String,
-    },
-    /// The target of [`super::Content::Bytes`] is a folder.
-    #[error("`{0}` is a folder: name the file to write")]
-    NoName(String),
-    /// The path is a socket, a device or the like.
-    #[error("`{0}` is neither a file nor a folder")]
-    NoFile(String),
-    /// A link makes the folders endless.
-    #[error("the folders in `{0}` are nested too deeply: a link probably leads back to a parent")]
-    Loop(String),
-    /// A name is not UTF-8 or contains a slash.
-    #[error("`{0}` has a name that cannot be transferred")]
-    Name(String),
-    /// The location could not be reached, or the transfer was stopped.
-    #[error("{0}")]
-    Exit(super::Exit),
-}
-
-impl Error {
-    pub(super) fn new(what: &'static str, path: &Path, error: &std::io::Error) -> Self {
-        Self::Failed {
-            operation: what,
-            path: path.display().to_string(),
-            why: fs::os_message(error).to_lowercase(),
-        }
-    }
-}
+/// The mode bits that a transfer copies: neither set-user-ID, set-group-ID nor the sticky bit.
+const PERMISSIONS: u32 = 0o777;
+/// The mode bits that a user may ask for.
+const ALL_MODE_BITS: u32 = 0o7777;
 
 /// The kind of the entry that a path leads to. Links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -195,6 +162,16 @@ impl UploadSource {
     }
 }
 
+/// The permission bits of a new local file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewFileMode {
+    /// Exactly these, as the user asked for.
+    Exact(u32),
+    /// Those of a copied file, without the bits of the umask and without set-user-ID, set-group-ID
+    /// and sticky bits. A host could otherwise make a program that gives away the user's rights.
+    Copied(u32),
+}
+
 /// A local file that is written under a temporary name.
 ///
 /// Dropping it without [`Self::finish`] deletes the file.
@@ -203,11 +180,17 @@ pub(super) struct NewFile {
     target: PathBuf,
     temporary_path: Option<PathBuf>,
     file: File,
+    mode: NewFileMode,
+    limits: Arc<DownloadLimits>,
 }
 
 impl NewFile {
     /// Creates the temporary file, and the parent folders if they are missing.
-    pub(super) fn create(target: &Path) -> Result<Self, Error> {
+    pub(super) fn create(
+        target: &Path,
+        mode: NewFileMode,
+        limits: &Arc<DownloadLimits>,
+    ) -> Result<Self, Error> {
         let failed = |error: std::io::Error| Error::new("write", target, &error);
         if let Some(folder) = target.parent().filter(|it| !it.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| failed(std::io::Error::other(error)))?;
@@ -216,23 +199,46 @@ impl NewFile {
         let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         let path = PathBuf::from(temporary_sibling(&target.to_string_lossy()));
         let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600).open(&path);
+        options.write(true).create_new(true);
+        // The system removes the bits of the umask.
+        options.mode(match mode {
+            NewFileMode::Exact(_) => 0o600,
+            NewFileMode::Copied(mode) => mode & PERMISSIONS,
+        });
         Ok(Self {
-            file: file.map_err(failed)?,
+            file: options.open(&path).map_err(failed)?,
             target,
             temporary_path: Some(path),
+            mode,
+            limits: Arc::clone(limits),
         })
     }
 
-    pub(super) fn write(&self, bytes: &[u8], offset: u64) -> std::io::Result<()> {
-        self.file.write_all_at(bytes, offset)
+    /// Writes bytes that came from `source`, within the limits of the download.
+    pub(super) fn write(&self, bytes: &[u8], offset: u64, source: &str) -> Result<(), Error> {
+        self.limits.add_bytes(source, bytes.len() as u64)?;
+        let written = self.file.write_all_at(bytes, offset);
+        written.map_err(|error| Error::new("bring", Path::new(source), &error))
+    }
+
+    /// Checks the size that the host states for `source`.
+    pub(super) fn check_size(&self, size: u64, source: &str) -> Result<(), Error> {
+        self.limits.check_size(source, size)
+    }
+
+    /// Removes all bytes after this length.
+    pub(super) fn cut(&self, length: u64) -> Result<(), Error> {
+        let cut = self.file.set_len(length);
+        cut.map_err(|error| Error::new("write", &self.target, &error))
     }
 
     /// Renames the file to its final path.
-    pub(super) fn finish(mut self, mode: u32) -> Result<(), Error> {
+    pub(super) fn finish(mut self) -> Result<(), Error> {
         let failed = |error: std::io::Error| Error::new("write", &self.target, &error);
-        let permissions = Permissions::from_mode(mode & PERMISSIONS);
-        self.file.set_permissions(permissions).map_err(failed)?;
+        if let NewFileMode::Exact(mode) = self.mode {
+            let permissions = Permissions::from_mode(mode & ALL_MODE_BITS);
+            self.file.set_permissions(permissions).map_err(failed)?;
+        }
         if let Some(path) = &self.temporary_path {
             fs::rename(path, &self.target).map_err(|error| failed(std::io::Error::other(error)))?;
         }

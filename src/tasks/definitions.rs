@@ -158,16 +158,14 @@ pub enum StepAction {
     /// Copies a file or folder to the host.
     Put(Transfer),
     /// Copies a file or folder from the host.
-    Get {
-        source: TemplateText,
-        /// The local path. None means below a folder with the name of the host.
-        target: Option<TemplateText>,
-    },
+    Get(Download),
     /// Copies a file or folder from the host to the path of a pattern (`unfurl get`).
     Fetch {
         source: String,
         /// The pattern of the local path.
         target: LocalPattern,
+        /// The maximum number of bytes of all files together.
+        max_bytes: Option<u64>,
     },
     /// Renders a local template file and copies the result to the host.
     Template(Transfer),
@@ -196,6 +194,16 @@ pub struct Transfer {
     pub target: TemplateText,
     /// The permission bits. None means those of the source.
     pub mode: Option<u32>,
+}
+
+/// A copy of a file or folder from the host.
+#[derive(Debug, Clone)]
+pub struct Download {
+    pub source: TemplateText,
+    /// The local path. None means below a folder with the name of the host.
+    pub target: Option<TemplateText>,
+    /// The maximum number of bytes of all files together.
+    pub max_bytes: Option<u64>,
 }
 
 /// A call of another task from a step.

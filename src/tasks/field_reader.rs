@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{ScopeText, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::text::did_you_mean;
+use crate::text::{did_you_mean, parse_size};
 use crate::value::{Map, seconds};
 use crate::yaml::{KeyTable, Node, NodeKind};
 
@@ -195,6 +195,19 @@ impl FieldReader {
             self.report(&message, value.span(), Some(help.to_owned()));
         }
         mode
+    }
+
+    /// Returns a size in bytes: a number, or a number with a unit.
+    pub(super) fn size(&mut self, node: &Node, key: &str) -> Option<u64> {
+        let value = Self::get(node, key)?;
+        let number = value.as_int().and_then(|number| u64::try_from(number).ok());
+        let size = number.or_else(|| parse_size(value.as_str()?));
+        if size.is_none() {
+            let message = format!("`{key}` is not a size");
+            let help = "write a number of bytes, or `64K`, `10M`, `2G`, `1T`";
+            self.report(&message, value.span(), Some(help.to_owned()));
+        }
+        size
     }
 }
 

@@ -124,6 +124,8 @@ tables! {
     pub(super) GET_KEYS closed "get" "Copies a file or folder from a host" needs ["src"] {
         "src" Text, "The file or folder on the host";
         "dest" Text, "The target on this machine; by default, a folder with the name of the host";
+        "max_size" Scalar,
+            "Maximum size of all files together: bytes, or `64K`, `10M`, `2G`; 10G by default";
     }
     pub(super) PROMPT_KEYS closed "prompt" "A question to the user" needs ["text"] {
         "text" Text, "The question";

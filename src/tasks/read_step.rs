@@ -10,7 +10,7 @@ use super::{
     CommandOptions, EnvSettings, Execute, RoleDef, ScopeText, StepAction, Switches, TaskCall,
     TaskStep, TemplateText,
 };
-use super::{Transfer, local_shell};
+use super::{Download, Transfer, local_shell};
 use crate::value::Value;
 use crate::yaml::{Node, NodeKind};
 
@@ -168,19 +168,22 @@ fn read_transfer(fields: &mut FieldReader, node: &Node) -> Option<Transfer> {
 
 fn read_get(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     if let Some(source) = node.as_str() {
-        return Some(StepAction::Get {
+        return Some(StepAction::Get(Download {
             source: TemplateText::new(source),
             target: None,
-        });
+            max_bytes: None,
+        }));
     }
     if !fields.check_map(node, &GET_KEYS) {
         return None;
     }
     let target = fields.text(node, "dest");
-    Some(StepAction::Get {
+    let max_bytes = fields.size(node, "max_size");
+    Some(StepAction::Get(Download {
         source: fields.text(node, "src")?,
         target,
-    })
+        max_bytes,
+    }))
 }
 
 fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {

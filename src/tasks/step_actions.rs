@@ -14,8 +14,8 @@ use super::run_state::PlannedTask;
 use super::task_env::{TaskEnv, render_scope};
 use super::template::RenderedText;
 use super::{
-    EnvSettings, Execute, HostEvent, LocalPattern, StepAction, TaskEngine, TaskStep, TemplateText,
-    Transfer,
+    Download, EnvSettings, Execute, HostEvent, LocalPattern, StepAction, TaskEngine, TaskStep,
+    TemplateText, Transfer,
 };
 use crate::expr::Context;
 use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
@@ -60,10 +60,12 @@ impl TaskEngine {
                 let bytes = file.map_err(TaskFailure::invalid_task)?;
                 self.put(id, step, transfer, Content::Bytes(bytes), &context)
             }
-            StepAction::Get { source, target } => {
-                self.get(id, step, source, target.as_ref(), &context)
-            }
-            StepAction::Fetch { source, target } => self.fetch(id, step, source, target),
+            StepAction::Get(download) => self.get(id, step, download, &context),
+            StepAction::Fetch {
+                source,
+                target,
+                max_bytes,
+            } => self.fetch(id, step, source, (target, *max_bytes)),
             StepAction::Prompt { text, default, .. } => {
                 self.prompt(id, step, text, default.as_ref(), &context)
             }
@@ -108,7 +110,7 @@ impl TaskEngine {
             StepAction::Run(_)
                 | StepAction::Sudo { .. }
                 | StepAction::Put(_)
-                | StepAction::Get { .. }
+                | StepAction::Get(_)
                 | StepAction::Fetch { .. }
                 | StepAction::Template(_)
         );
@@ -212,12 +214,11 @@ impl TaskEngine {
         &mut self,
         id: usize,
         step: &TaskStep,
-        source: &TemplateText,
-        target: Option<&TemplateText>,
+        download: &Download,
         scene: &Context,
     ) -> Result<StepProgress, TaskFailure> {
-        let source = self.text(source, scene)?;
-        let target = if let Some(target) = target {
+        let source = self.text(&download.source, scene)?;
+        let target = if let Some(target) = &download.target {
             self.local_path(id, target, scene)?
         } else {
             let host = self.runs[id].target().map_or("", |host| host);
@@ -229,6 +230,7 @@ impl TaskEngine {
         let get = Get {
             source: source.text,
             target,
+            max_bytes: download.max_bytes,
             time_limit: self.time_limit(id, step),
         };
         Ok(self.submit_action(id, location, Action::Get(get)))
@@ -239,7 +241,7 @@ impl TaskEngine {
         id: usize,
         step: &TaskStep,
         source: &str,
-        target: &LocalPattern,
+        (target, max_bytes): (&LocalPattern, Option<u64>),
     ) -> Result<StepProgress, TaskFailure> {
         let run = &self.runs[id];
         let host = run.target().map_or("", |host| host);
@@ -255,6 +257,7 @@ impl TaskEngine {
         let get = Get {
             source: source.to_owned(),
             target,
+            max_bytes,
             time_limit: self.time_limit(id, step),
         };
         Ok(self.submit_action(id, location, Action::Get(get)))

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::name::EnumWords;
+use crate::text::parse_size;
 use crate::value::seconds;
 
 /// Returns a clap value parser for the words of an enum that a lower layer defines.
@@ -60,6 +61,12 @@ const MAX_DURATION: Duration = Duration::from_hours(24 * 365);
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).map_err(|error| error.to_string())?;
     Ok(Duration::try_from_secs_f64(seconds).map_or(MAX_DURATION, |time| time.min(MAX_DURATION)))
+}
+
+/// Parses a size in bytes for an option.
+pub(in crate::cli) fn byte_size(text: &str) -> Result<u64, String> {
+    parse_size(text)
+        .ok_or_else(|| "write a number of bytes, or `64K`, `10M`, `2G`, `1T`".to_owned())
 }
 
 #[cfg(test)]

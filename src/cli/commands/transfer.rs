@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::cli::args::format::byte_size;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::{named_step, run_step};
 use crate::cli::output::Context;
@@ -17,7 +18,9 @@ use crate::tasks::{LocalPattern, StepAction, TemplateText, Transfer};
 /// `~/`. With several hosts and no `%(host)s` in LOCAL, each host's file or folder keeps its name
 /// and is copied into the folder `LOCAL/<host>/`, so that no two hosts write to one file. With a
 /// single host, a file or folder keeps its name if LOCAL ends with `/`. A file also keeps its name
-/// if LOCAL is an existing folder. Otherwise the copy is named LOCAL.
+/// if LOCAL is an existing folder. Otherwise the copy is named LOCAL. A copy has the permissions of
+/// the file on the host without those that the umask removes, and belongs to you. Set-user-ID and
+/// set-group-ID bits are not copied.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl get -H HOSTS [OPTIONS] REMOTE LOCAL")]
 pub(in crate::cli) struct GetArgs {
@@ -27,6 +30,9 @@ pub(in crate::cli) struct GetArgs {
     /// The target on this machine
     #[arg(value_name = "LOCAL")]
     local: String,
+    /// Maximum size of the files of each host together: `500M`, `2G`; 10G by default
+    #[arg(long, value_name = "SIZE", value_parser = byte_size)]
+    max_size: Option<u64>,
     #[command(flatten)]
     hosts: HostOptions,
 }
@@ -35,7 +41,15 @@ pub(in crate::cli) struct GetArgs {
 pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
     let target = LocalPattern::parse(&args.local).map_err(Failure::usage);
     let source = args.remote.clone();
-    let step = target.map(|target| named_step("get", StepAction::Fetch { source, target }));
+    let step = target.map(|target| {
+        let max_bytes = args.max_size;
+        let fetch = StepAction::Fetch {
+            source,
+            target,
+            max_bytes,
+        };
+        named_step("get", fetch)
+    });
     run_step(step, &args.hosts, cx)
 }
 

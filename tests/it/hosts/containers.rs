@@ -79,6 +79,7 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
             let action = Action::Get(Get {
                 source: "file".into(),
                 target: folder.path().join("back"),
+                max_bytes: None,
                 time_limit: None,
             });
             let (_stop, second) = call();

@@ -24,6 +24,7 @@ fn get(source: &Path, target: &Path) -> Action {
     Action::Get(Get {
         source: source.to_string_lossy().into_owned(),
         target: target.to_owned(),
+        max_bytes: None,
         time_limit: None,
     })
 }
