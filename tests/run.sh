@@ -56,6 +56,7 @@ ssh-keygen|test|openssh-client|hosts and users of tests need keys
 git-lfs|test|git-lfs|locks across machines are checked with the real git-lfs
 ip|test|iproute2|test hosts have separate networks
 strace|test|strace|the system calls of commands that only read are checked
+nc|test|netcat-openbsd|a proxy command of a test is nc
 openssl|test|openssl|a test server needs a TLS certificate
 debootstrap|test|debootstrap|states are applied to a Debian for tests
 root|test||tests create users, networks and file systems

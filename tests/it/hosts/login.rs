@@ -175,12 +175,12 @@ fn an_agent_lets_in_and_is_lent_to_the_host_only_if_it_may() {
 }
 
 /// A user of this machine with a password. The user exists during the test.
-pub(super) struct Person(pub(super) String);
+pub(crate) struct Person(pub(crate) String);
 
 impl Person {
-    pub(super) const PASSWORD: &str = "p4ss: word";
+    pub(crate) const PASSWORD: &str = "p4ss: word";
 
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let count = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("ut{}-{count}", std::process::id());

@@ -4,7 +4,7 @@ pub(crate) mod cli;
 mod containers;
 mod ending;
 mod files;
-mod login;
+pub(crate) mod login;
 mod network;
 mod people;
 mod routes;

@@ -2,12 +2,15 @@
 //! `docs/security.md`.
 
 mod commands;
+mod downloads;
 mod expressions;
 mod hostile_projects;
+mod hostile_sftp;
 mod hosts;
 mod limits;
 mod links;
 mod other_areas;
+mod passwords;
 mod results;
 mod strace;
 mod terminal;
