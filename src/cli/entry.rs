@@ -16,7 +16,9 @@ use super::output::{Context, Output};
 use super::route::route;
 use crate::ops::{Failure, GUARD_COMMAND, run_guard, schema};
 use crate::plan::WorkflowKind;
+use crate::system::console::{self, StandardStream};
 use crate::system::env;
+use crate::text::is_unsafe;
 
 /// The stack sizes to try for the main thread, in bytes.
 ///
@@ -65,10 +67,7 @@ fn start() -> ExitCode {
     let (cli, is_json) = match parse_command_line(words) {
         Ok(parsed) => parsed,
         Err(error) => {
-            let code = if error.use_stderr() { 2 } else { 0 };
-            // If even the usage cannot be printed, the exit code still reports the error.
-            error.print().ok();
-            return ExitCode::from(code);
+            return print_usage(&error);
         }
     };
     let cx = &Context {
@@ -83,6 +82,26 @@ fn start() -> ExitCode {
     } else {
         code
     })
+}
+
+/// Prints an error of the command line, or help that was requested, and returns the exit code.
+fn print_usage(error: &clap::Error) -> ExitCode {
+    let (stream, code) = if error.use_stderr() {
+        (StandardStream::Stderr, 2)
+    } else {
+        (StandardStream::Stdout, 0)
+    };
+    let text = error.render();
+    // The message may quote arguments, whose control characters must not count as its own style.
+    let has_unsafe_argument = env::arguments().iter().any(|word| word.contains(is_unsafe));
+    let printed = if stream.has_colours() && !has_unsafe_argument {
+        console::write_styled(stream, &text.ansi().to_string())
+    } else {
+        console::write(stream, &text.to_string())
+    };
+    // If even the usage cannot be printed, the exit code still reports the error.
+    drop(printed);
+    ExitCode::from(code)
 }
 
 /// Parses words into a command line. Also returns whether `--output json` is given.

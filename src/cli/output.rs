@@ -1,9 +1,7 @@
 //! The output of the program: results go to the standard output, everything else to the error
-//! output.
+//! output. Both are written by `system::console`, which escapes control characters.
 //!
 //! Every command gets an [`Output`] in its [`Context`]. It knows level, width and colour.
-
-use std::io::{IsTerminal as _, Write as _};
 
 use serde_json::Value as Json;
 
@@ -11,7 +9,9 @@ use super::args::global::Global;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::job::LogLevel;
 use crate::ops::Failure;
+use crate::system::console::{self, StandardStream};
 use crate::system::env::Env;
+use crate::text::is_unsafe;
 use crate::ui::{DiagnosticRenderer, pretty};
 
 /// The context that every command gets.
@@ -42,9 +42,8 @@ impl Output {
     /// Decides the style of output from the global options and the environment.
     pub(super) fn new(global: &Global) -> Self {
         let env = Env::of_this_process();
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = StandardStream::Stderr.is_terminal();
         let dumb = env.get("TERM") == Some("dumb");
-        let colour = terminal && !dumb && env.non_empty("NO_COLOR").is_none();
         let columns = env.get("COLUMNS").and_then(|columns| columns.parse().ok());
         let width = columns.unwrap_or_else(terminal_width);
         let quiet = global.quiet && global.loglevel.is_none();
@@ -52,7 +51,7 @@ impl Output {
         Self {
             level,
             quiet,
-            colour,
+            colour: StandardStream::Stderr.has_colours(),
             width,
             terminal: terminal && !dumb,
             env,
@@ -65,10 +64,15 @@ impl Output {
     }
 
     pub(super) fn print_result(&self, text: &str) {
-        let mut stdout = std::io::stdout();
-        let written = stdout
-            .write_all(text.as_bytes())
-            .and_then(|()| stdout.flush());
+        self.check_written(console::write(StandardStream::Stdout, text));
+    }
+
+    /// Prints a result in which colours are kept, if the standard output shows them.
+    pub(super) fn print_styled_result(&self, text: &str) {
+        self.check_written(console::write_styled(StandardStream::Stdout, text));
+    }
+
+    fn check_written(&self, written: std::io::Result<()>) {
         match written {
             Ok(()) => {}
             // A closed pipe means that the reader has gone. Reporting an error helps nobody.
@@ -106,7 +110,16 @@ impl Output {
         reason = "this type decides where messages are printed"
     )]
     pub(super) fn print_stderr(&self, text: &str) {
-        std::io::stderr().write_all(text.as_bytes()).ok();
+        console::write(StandardStream::Stderr, text).ok();
+    }
+
+    /// Prints text with colours to the error output.
+    #[expect(
+        clippy::unused_self,
+        reason = "this type decides where messages are printed"
+    )]
+    pub(super) fn print_styled_stderr(&self, text: &str) {
+        console::write_styled(StandardStream::Stderr, text).ok();
     }
 
     /// Prints diagnostics with the source lines that they refer to.
@@ -115,9 +128,15 @@ impl Output {
             return;
         }
         let sources = relative(sources);
-        let mut renderer =
-            DiagnosticRenderer::new(&sources, usize::from(self.width)).colour(self.colour);
-        self.print_stderr(&renderer.render(diagnostics));
+        let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width));
+        let plain = renderer.render(diagnostics);
+        if self.colour && !plain.contains(is_unsafe) {
+            // Without control characters in the plain text, all colours are those of the renderer.
+            let mut renderer = renderer.colour(true);
+            self.print_styled_stderr(&renderer.render(diagnostics));
+        } else {
+            self.print_stderr(&plain);
+        }
     }
 
     /// Returns diagnostics with their source positions as JSON.

@@ -8,6 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use super::output::Output;
+use crate::system::console::EscapedStderr;
 use crate::system::signals::Interrupts;
 use crate::system::terminal::InputMode;
 
@@ -26,7 +27,7 @@ pub(super) fn yes_or_no(
 ) -> bool {
     let answer = wait_for_answer(interrupts, move || {
         let mut stdin = std::io::stdin().lock();
-        let yes = ask(&question, &mut stdin, &mut std::io::stderr());
+        let yes = ask(&question, &mut stdin, &mut EscapedStderr);
         Some(yes.unwrap_or(false))
     });
     if answer.is_none() {

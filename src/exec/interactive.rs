@@ -3,7 +3,7 @@
 //! [`InteractiveSession`] runs its own single-threaded runtime. `fleet::hosts` asks for passwords
 //! and calls it.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _};
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -12,9 +12,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::host::{
-    ConnectionPool, Destination, Exit, Forward, Forwarding, PoolLimits, Stream, Terminal,
-};
+use crate::host::{ConnectionPool, Destination, Exit, Forward, Forwarding, PoolLimits, Terminal};
+use crate::system::console::{SessionOutput, StandardStream};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::terminal::{self, InputMode};
 
@@ -77,8 +76,8 @@ impl InteractiveSession {
     pub fn shell(&self, host: &Arc<Destination>, kind: &str) -> Exit {
         let is_terminal = std::io::stdin().is_terminal();
         let shell = async {
-            let (output, output_done) = open_output(Stream::Stdout);
-            let (errors, errors_done) = open_output(Stream::Stderr);
+            let (output, output_done) = open_output(StandardStream::Stdout);
+            let (errors, errors_done) = open_output(StandardStream::Stderr);
             let terminal = Terminal {
                 kind: is_terminal.then(|| kind.to_owned()),
                 size: watch_terminal_size(),
@@ -204,29 +203,24 @@ fn read_keyboard() -> DuplexStream {
 /// Shows output of a host in order. A slow terminal slows the host down.
 ///
 /// Returns the stream to write to, and a task that ends once all output is shown.
-fn open_output(stream: Stream) -> (DuplexStream, JoinHandle<()>) {
+fn open_output(stream: StandardStream) -> (DuplexStream, JoinHandle<()>) {
     let (mut ours, theirs) = duplex(PIECE_BYTES);
     let showing = tokio::spawn(async move {
         let mut piece = vec![0; PIECE_BYTES];
+        let mut output = SessionOutput::new(stream);
         while let Ok(count @ 1..) = ours.read(&mut piece).await {
             let bytes = piece[..count].to_vec();
             // Writing to a terminal may block, for example after Ctrl-S.
-            let written = tokio::task::spawn_blocking(move || write_output(stream, &bytes));
-            if !matches!(written.await, Ok(Ok(()))) {
-                break;
-            }
+            let written = tokio::task::spawn_blocking(move || {
+                let written = output.write(&bytes);
+                written.map(|()| output)
+            });
+            output = match written.await {
+                Ok(Ok(output)) => output,
+                _ => return,
+            };
         }
+        output.finish().ok();
     });
     (theirs, showing)
-}
-
-fn write_output(stream: Stream, bytes: &[u8]) -> std::io::Result<()> {
-    match stream {
-        Stream::Stdout => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(bytes)?;
-            out.flush()
-        }
-        Stream::Stderr => std::io::stderr().lock().write_all(bytes),
-    }
 }

@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod clock;
+pub mod console;
 pub mod env;
 pub mod fault;
 pub mod fs;

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::time::Duration;
 
+use crate::text::escape_controls;
+
 /// Returns a count with its noun, such as `1 task` or `2 tasks`.
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {
@@ -51,17 +53,13 @@ pub fn names<T: AsRef<str>>(names: &[T], max_names: usize) -> String {
     }
 }
 
-/// Removes control characters, which could steer a terminal. Line breaks and tabs become spaces.
+/// Shows control characters, which could steer a terminal, as escapes. Line breaks and tabs become
+/// spaces.
 pub fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(char::is_control) {
-        return Cow::Borrowed(text);
+    match escape_controls(text) {
+        shown if shown.contains(['\n', '\t']) => Cow::Owned(shown.replace(['\n', '\t'], " ")),
+        shown => shown,
     }
-    let shown = text.chars().filter_map(|character| match character {
-        '\n' | '\t' => Some(' '),
-        control if control.is_control() => None,
-        other => Some(other),
-    });
-    Cow::Owned(shown.collect())
 }
 
 /// Cuts a text to `width` characters and marks the cut with an ellipsis.
@@ -136,7 +134,7 @@ mod tests {
 
     #[test]
     fn text_of_others_cannot_steer_the_terminal() {
-        assert_eq!(one_line("a\nb\x1b[31m\u{7}c"), "a b[31mc");
+        assert_eq!(one_line("a\nb\x1b[31m\u{7}c"), r"a b\u001b[31m\u0007c");
         assert_eq!(shorten("déjà vu", 5), "déjà…");
         assert_eq!(shorten("déjà", 4), "déjà");
     }
