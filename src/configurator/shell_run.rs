@@ -10,7 +10,7 @@ use crate::name::Status;
 use crate::task::{
     EffectResult, OperationHost, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
-use crate::text::shlex_join;
+use crate::text::{OutputFilter, shlex_join, without_controls};
 use crate::value::{Map, REDACTED, Secrets, Value};
 
 /// Returns a command as text for a shell.
@@ -208,8 +208,10 @@ impl ShellRun {
         let complaint = output.stderr.text();
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
         let last = last.filter(|line| !secret && !self.contains_secret(line));
+        let last = last.map(OutputFilter::plain);
+        let last = last.filter(|line| !self.contains_secret(line));
         match last {
-            Some(line) => format!("`{name}`: {why}: {}", strip_escapes(line.trim())),
+            Some(line) => format!("`{name}`: {why}: {}", line.trim()),
             None => format!("`{name}`: {why}"),
         }
     }
@@ -233,8 +235,9 @@ impl ShellRun {
             exit => (Value::from(exit.to_string()), Value::Null),
         };
         let text = |text: String| {
-            let hidden = secret || self.contains_secret(&text);
-            Value::from(strip_escapes(&text)).sensitive_if(hidden)
+            let clean = without_controls(&text);
+            let hidden = secret || self.contains_secret(&text) || self.contains_secret(&clean);
+            Value::from(clean.as_ref()).sensitive_if(hidden)
         };
         Map::from_iter([
             ("args".into(), shown.clone()),
@@ -324,14 +327,6 @@ fn shorten(command: &str) -> String {
     short
 }
 
-/// Removes terminal escape sequences from output.
-fn strip_escapes(text: &str) -> String {
-    if !text.contains('\x1b') {
-        return text.to_owned();
-    }
-    anstream::adapter::strip_str(text).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,10 +353,5 @@ mod tests {
 
         let plain = program_for(words("echo|it is"), false);
         assert_eq!(plain.argv(), ["echo", "it is"]);
-    }
-
-    #[test]
-    fn terminal_escapes_are_taken_out_of_results() {
-        assert_eq!(strip_escapes("\x1b[31mred\x1b[0m"), "red");
     }
 }

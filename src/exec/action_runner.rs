@@ -51,6 +51,9 @@ pub enum RunnerEvent {
 pub trait OutputSink: Send {
     /// Receives the next bytes that the command of an action wrote.
     fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
+
+    /// Receives the end of the output of an action.
+    fn output_ended(&mut self, _id: u64) {}
 }
 
 /// The reason why a runner cannot run actions any more.

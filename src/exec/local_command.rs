@@ -30,8 +30,8 @@ const MAX_READ_BYTES: usize = 64 << 10;
 /// A message to the thread of the output sink.
 pub(super) enum EchoMessage {
     Output(u64, Stream, Vec<u8>),
-    /// A request to confirm that all earlier output was delivered.
-    Flush(oneshot::Sender<()>),
+    /// The end of the output of an action, with a request to confirm that all of it was delivered.
+    End(u64, oneshot::Sender<()>),
 }
 
 pub(super) type EchoSender = Option<mpsc::Sender<EchoMessage>>;
@@ -289,7 +289,7 @@ impl LocalCommand {
     async fn flush_echo(&self) {
         if let Some(echo) = &self.echo {
             let (flushed, flush_receiver) = oneshot::channel();
-            if echo.send(EchoMessage::Flush(flushed)).await.is_ok() {
+            if echo.send(EchoMessage::End(self.id, flushed)).await.is_ok() {
                 flush_receiver.await.ok();
             }
         }

@@ -366,7 +366,10 @@ fn spawn_sink_thread(mut sink: Box<dyn OutputSink>) -> EchoSender {
         while let Some(piece) = pieces.blocking_recv() {
             match piece {
                 EchoMessage::Output(id, stream, bytes) => sink.output(id, stream, &bytes),
-                EchoMessage::Flush(confirm) => drop(confirm.send(())),
+                EchoMessage::End(id, confirm) => {
+                    sink.output_ended(id);
+                    confirm.send(()).ok();
+                }
             }
         }
     });

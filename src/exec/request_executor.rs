@@ -241,7 +241,7 @@ async fn echo_pieces(
     send_output(id, Stream::Stderr, err.finish(), echo).await;
     // The result must not come before all output was delivered.
     let (flushed, receiver) = oneshot::channel();
-    if echo.send(EchoMessage::Flush(flushed)).await.is_ok() {
+    if echo.send(EchoMessage::End(id, flushed)).await.is_ok() {
         receiver.await.ok();
     }
 }

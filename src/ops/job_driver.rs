@@ -1,6 +1,6 @@
 //! Connects a job to this computer: its driver, its digest keys and the output of its commands.
 
-use std::io::Write as _;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::request::JobRequest;
@@ -11,6 +11,8 @@ use crate::exec::{
 use crate::host::Stream;
 use crate::secret::{self, DigestKey, Keyring};
 use crate::session::Session;
+use crate::system::console::{self, StandardStream};
+use crate::text::{Delivery, OutputFilter};
 
 /// Creates the driver of a job. It runs actions on this computer unless `performer` is given.
 ///
@@ -37,7 +39,7 @@ pub(super) fn create_driver(
         guard: Some(GuardOptions::by_this_program(&token)),
         ..RunLimits::default()
     };
-    let output = OutputMode::Sink(Box::new(CommandEcho));
+    let output = OutputMode::Sink(Box::new(CommandEcho::default()));
     Driver::local(interrupts, grace, limits, output)
 }
 
@@ -69,13 +71,31 @@ impl crate::job::DigestKeyProvider for DigestKeys {
 }
 
 /// Shows the output of commands while they run. It goes to standard error, because standard output is
-/// reserved for the program's own result.
-#[derive(Debug)]
-struct CommandEcho;
+/// reserved for the program's own result. Lines are shown when they are complete.
+#[derive(Debug, Default)]
+struct CommandEcho {
+    /// The filter of each output, by action.
+    filters: HashMap<(u64, Stream), OutputFilter>,
+}
 
 impl OutputSink for CommandEcho {
-    fn output(&mut self, _id: u64, _stream: Stream, bytes: &[u8]) {
-        let shown = anstream::adapter::strip_bytes(bytes).into_vec();
-        std::io::stderr().write_all(&shown).ok();
+    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
+        let filter = self.filters.entry((id, stream)).or_insert_with(|| {
+            OutputFilter::new(StandardStream::Stderr.has_colours(), Delivery::Lines)
+        });
+        let shown = filter.push(bytes);
+        console::write_styled(StandardStream::Stderr, &shown).ok();
+    }
+
+    fn output_ended(&mut self, id: u64) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let filter = self.filters.remove(&(id, stream));
+            let mut rest = filter.map_or_else(String::new, |mut filter| filter.finish());
+            if !rest.is_empty() {
+                // Messages of this program begin on a line of their own.
+                rest.push('\n');
+                console::write_styled(StandardStream::Stderr, &rest).ok();
+            }
+        }
     }
 }

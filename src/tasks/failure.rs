@@ -3,6 +3,7 @@
 //! The kind of a [`TaskFailure`] decides whether `warn_only` or `skip_bad_hosts` can tolerate it.
 
 use crate::host::{ActionResult, Exit, RunOutput};
+use crate::text::OutputFilter;
 use crate::value::Secrets;
 
 /// The maximum length of a last line that is shown, in characters.
@@ -87,6 +88,7 @@ impl TaskFailure {
 /// Returns the last non-empty line of the error output, or else of the standard output.
 fn last_line(output: &RunOutput) -> Option<String> {
     let last = |text: &str| {
+        let text = OutputFilter::plain(text);
         let line = text
             .lines()
             .rev()

@@ -13,11 +13,10 @@ use super::table::{Align, Table};
 use super::words;
 use crate::host::Stream;
 use crate::tasks::{HostEnd, HostEvent, HostOutcome};
+use crate::text::{Delivery, OutputFilter};
 
 /// The name shown in place of a host for a task without hosts (F19).
 const LOCAL_ONLY: &str = "<local-only>";
-/// The longest incomplete line that is buffered, in bytes.
-const MAX_LINE_BYTES: usize = 64 << 10;
 /// The number of hosts up to which the table also lists those without problems.
 const MAX_ROWS: usize = 50;
 
@@ -46,11 +45,28 @@ pub enum HostDetail {
     Steps,
 }
 
+/// The streams on which the output of commands keeps its colours.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostColours {
+    pub stdout: bool,
+    pub stderr: bool,
+}
+
+impl HostColours {
+    fn of(self, stream: Stream) -> bool {
+        match stream {
+            Stream::Stdout => self.stdout,
+            Stream::Stderr => self.stderr,
+        }
+    }
+}
+
 /// Turns events into lines that name their host (F65).
 #[derive(Debug, Default)]
 pub struct HostLines {
     detail: HostDetail,
-    partial_lines: HashMap<(Option<Arc<str>>, Stream), Vec<u8>>,
+    coloured: HostColours,
+    filters: HashMap<(Option<Arc<str>>, Stream), OutputFilter>,
 }
 
 impl HostLines {
@@ -58,8 +74,15 @@ impl HostLines {
     pub fn new(detail: HostDetail) -> Self {
         Self {
             detail,
-            partial_lines: HashMap::new(),
+            ..Self::default()
         }
+    }
+
+    /// Keeps the colours of commands on some streams.
+    #[must_use]
+    pub fn coloured(mut self, coloured: HostColours) -> Self {
+        self.coloured = coloured;
+        self
     }
 
     /// Returns the lines to print for an event.
@@ -74,34 +97,26 @@ impl HostLines {
             HostEvent::HostStarted {
                 task,
                 host: Some(host),
-            } if steps => vec![stderr_line(format!("[{host}] task `{task}` begins"))],
+            } if steps => vec![stderr_line(&format!("[{host}] task `{task}` begins"))],
             HostEvent::Step { host, text } if steps => {
-                vec![stderr_line(format!(
-                    "[{}] {}",
-                    name_of(host.as_ref()),
-                    without_control_chars(text)
-                ))]
+                vec![stderr_line(&format!("[{}] {text}", name_of(host.as_ref())))]
             }
             HostEvent::HostFinished(end) => {
                 let mut lines = self.flush(end.host.as_ref());
-                lines.extend(outcome_line(end).map(stderr_line));
+                lines.extend(outcome_line(end).as_deref().map(stderr_line));
                 lines
             }
             HostEvent::InputNeeded { host, question } => {
                 let host = name_of(host.as_ref());
-                vec![stderr_line(format!("[{host}] needs {question}"))]
+                vec![stderr_line(&format!("[{host}] needs {question}"))]
             }
-            HostEvent::Message { host, text } => {
-                lines_of(name_of(host.as_ref()), Stream::Stdout, text.as_bytes())
-            }
-            HostEvent::Warning(text) => vec![stderr_line(format!(
-                "warning: {}",
-                without_control_chars(text)
-            ))],
-            HostEvent::Error(text) => vec![stderr_line(format!(
-                "error: {}",
-                without_control_chars(text)
-            ))],
+            HostEvent::Message { host, text } => lines_of(
+                name_of(host.as_ref()),
+                Stream::Stdout,
+                &OutputFilter::plain(text),
+            ),
+            HostEvent::Warning(text) => vec![stderr_line(&format!("warning: {text}"))],
+            HostEvent::Error(text) => vec![stderr_line(&format!("error: {text}"))],
             HostEvent::TaskStarted { .. }
             | HostEvent::HostStarted { .. }
             | HostEvent::Step { .. }
@@ -110,25 +125,17 @@ impl HostLines {
     }
 
     fn output(&mut self, host: Option<&Arc<str>>, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
-        let partial_line = self
-            .partial_lines
-            .entry((host.cloned(), stream))
-            .or_default();
-        partial_line.extend_from_slice(bytes);
-        let end = match partial_line.iter().rposition(|byte| *byte == b'\n') {
-            Some(end) => end + 1,
-            None if partial_line.len() > MAX_LINE_BYTES => partial_line.len(),
-            None => return Vec::new(),
-        };
-        let rest = partial_line.split_off(end);
-        let whole = std::mem::replace(partial_line, rest);
-        lines_of(name_of(host), stream, &whole)
+        let has_colours = self.coloured.of(stream);
+        let filter = self.filters.entry((host.cloned(), stream));
+        let filter = filter.or_insert_with(|| OutputFilter::new(has_colours, Delivery::Lines));
+        lines_of(name_of(host), stream, &filter.push(bytes))
     }
 
     /// Returns the buffered incomplete lines of a host.
     fn flush(&mut self, host: Option<&Arc<str>>) -> Vec<HostLine> {
         let rest = [Stream::Stdout, Stream::Stderr].map(|stream| {
-            let rest = self.partial_lines.remove(&(host.cloned(), stream));
+            let filter = self.filters.remove(&(host.cloned(), stream));
+            let rest = filter.map(|mut filter| filter.finish());
             lines_of(name_of(host), stream, &rest.unwrap_or_default())
         });
         rest.concat()
@@ -139,29 +146,24 @@ fn name_of(host: Option<&Arc<str>>) -> &str {
     host.map_or(LOCAL_ONLY, |host| host)
 }
 
-fn stderr_line(text: String) -> HostLine {
+/// Returns a message as one line, in which control characters are escaped.
+fn stderr_line(text: &str) -> HostLine {
     HostLine {
         channel: OutputChannel::Stderr,
-        text: text + "\n",
+        text: format!("{}\n", words::one_line(text)),
     }
 }
 
-/// Removes control characters, since output of a host must not steer the terminal.
-fn without_control_chars(text: &str) -> String {
-    text.chars()
-        .filter(|c| *c == '\t' || !c.is_control())
-        .collect()
-}
-
-fn lines_of(host: &str, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
+/// Returns the lines of filtered output.
+fn lines_of(host: &str, stream: Stream, text: &str) -> Vec<HostLine> {
     let channel = match stream {
         Stream::Stdout => OutputChannel::Stdout,
         Stream::Stderr => OutputChannel::Stderr,
     };
-    let text = String::from_utf8_lossy(bytes);
+    let host = words::one_line(host);
     let line = |line: &str| HostLine {
         channel,
-        text: format!("[{host}] {}\n", without_control_chars(line)),
+        text: format!("[{host}] {line}\n"),
     };
     text.lines().map(line).collect()
 }
@@ -177,18 +179,12 @@ fn outcome_line(end: &HostEnd) -> Option<String> {
             tolerated: false,
             ..
         } => {
-            let (task, reason) = (
-                without_control_chars(&end.task),
-                without_control_chars(reason),
-            );
+            let task = &end.task;
             Some(format!("error: [{host}] `{task}` failed: {reason}"))
         }
         HostOutcome::Unreachable { reason, tolerated } => {
             let level = if *tolerated { "warning" } else { "error" };
-            Some(format!(
-                "{level}: [{host}] {}",
-                without_control_chars(reason)
-            ))
+            Some(format!("{level}: [{host}] {reason}"))
         }
         HostOutcome::Failed { .. }
         | HostOutcome::Ok
@@ -524,7 +520,7 @@ mod tests {
         };
         insta::assert_snapshot!(text(OutputChannel::Stdout), @r"
         [a] one
-        [b] [31mred
+        [b] red
         [a] two
         [a] three
         ");

@@ -24,7 +24,7 @@ pub use change::ChangeView;
 pub use diagnostics::DiagnosticRenderer;
 pub use explain::{ExplainFact, ExplainView, LastChange, LinkView};
 pub use history::{JobLine, JobView, JobsView, TaskLine};
-pub use hosts::{HostDetail, HostLines, HostSummary, OutputChannel, host_event};
+pub use hosts::{HostColours, HostDetail, HostLines, HostSummary, OutputChannel, host_event};
 pub use json::{pretty, yaml};
 pub use plan::{PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;

@@ -8,9 +8,10 @@ use crate::cli::prompt;
 use crate::fleet::tasks::{HostsView, TasksReport};
 use crate::host::{Question, Secret};
 use crate::job::LogLevel;
+use crate::system::console::StandardStream;
 use crate::system::signals::Interrupts;
 use crate::tasks::HostEvent;
-use crate::ui::{HostDetail, HostLines, HostSummary, OutputChannel, host_event};
+use crate::ui::{HostColours, HostDetail, HostLines, HostSummary, OutputChannel, host_event};
 
 /// The view of a run over hosts: prints events as lines or JSON.
 #[derive(Debug)]
@@ -33,10 +34,14 @@ impl<'a> HostScreen<'a> {
         } else {
             HostDetail::Output
         };
+        let coloured = HostColours {
+            stdout: StandardStream::Stdout.has_colours(),
+            stderr: StandardStream::Stderr.has_colours(),
+        };
         Self {
             output,
             format,
-            lines: HostLines::new(detail),
+            lines: HostLines::new(detail).coloured(coloured),
             summary: HostSummary::default(),
             interrupts,
         }
@@ -88,8 +93,8 @@ impl HostsView for HostScreen<'_> {
                 }
                 for line in self.lines.event(event) {
                     match line.channel {
-                        OutputChannel::Stdout => self.output.print_result(&line.text),
-                        OutputChannel::Stderr => self.output.print_stderr(&line.text),
+                        OutputChannel::Stdout => self.output.print_styled_result(&line.text),
+                        OutputChannel::Stderr => self.output.print_styled_stderr(&line.text),
                     }
                 }
             }
