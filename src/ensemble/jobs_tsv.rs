@@ -12,7 +12,8 @@ use super::record_store::RecordStore;
 use super::saved_templates::SavedTemplateIndex;
 use crate::job::{LastOperation, OperationHistory, PortError, RecordedReads, UnfinishedWork};
 use crate::name::{ChangeId, OperationName};
-use crate::value::{Map, Value};
+use crate::text::{escape_controls, is_unsafe};
+use crate::value::{Map, Value, decode_percent, encode_percent};
 
 /// The key of the digests of node templates in the line of a job.
 pub(super) const TEMPLATES_KEY: &str = "digestTemplates";
@@ -113,47 +114,33 @@ fn push(line: &mut String, key: &str, value: &str) {
     line.push_str(key);
     line.push('=');
     // A tab or a line end within a value would split the line.
-    line.extend(value.chars().map(|c| {
-        if matches!(c, '\t' | '\n' | '\r') {
-            ' '
-        } else {
-            c
-        }
-    }));
+    let value = value.replace(['\t', '\n', '\r'], " ");
+    line.push_str(&escape_controls(&value));
 }
 
-/// Characters that have a meaning in `jobs.tsv`, with their escapes. Used only for the keys of this program's
-/// own digests.
-const ESCAPES: [(&str, &str); 5] = [
-    ("%", "%25"),
-    (",", "%2C"),
-    ("\t", "%09"),
-    ("\n", "%0A"),
-    ("\r", "%0D"),
-];
-
 /// Joins the keys of this program's own digests with commas. Names may contain any character, so separators
-/// are escaped.
+/// and control characters are escaped.
 pub(super) fn join_keys(keys: &[String]) -> String {
-    let escape = |key: &String| {
-        let escapes = ESCAPES.iter();
-        escapes.fold(key.clone(), |key, (plain, escaped)| {
-            key.replace(plain, escaped)
-        })
-    };
-    keys.iter().map(escape).collect::<Vec<_>>().join(",")
+    let mut joined = String::new();
+    for (place, key) in keys.iter().enumerate() {
+        if place > 0 {
+            joined.push(',');
+        }
+        for c in key.chars() {
+            if matches!(c, '%' | ',' | '\t' | '\n') || is_unsafe(c) {
+                joined.push_str(&encode_percent(c.encode_utf8(&mut [0; 4]), b""));
+            } else {
+                joined.push(c);
+            }
+        }
+    }
+    joined
 }
 
 /// Splits and unescapes a text that [`join_keys`] produced.
 fn split_keys(text: &str) -> Vec<String> {
-    let plain = |key: &str| {
-        let escapes = ESCAPES.iter().rev();
-        escapes.fold(key.to_owned(), |key, (plain, escaped)| {
-            key.replace(escaped, plain)
-        })
-    };
     let keys = text.split(',').filter(|key| !key.is_empty());
-    keys.map(plain).collect()
+    keys.map(decode_percent).collect()
 }
 
 /// The recorded results of earlier jobs, by target and operation.
@@ -377,5 +364,16 @@ mod tests {
         ]);
         assert_eq!(task_line(&record).lines().count(), 1);
         assert!(task_line(&record).contains("summary=a b c"));
+    }
+
+    #[test]
+    fn keys_of_digests_have_no_separators_and_no_control_characters() {
+        let keys = ["a,b", "100%2C", "t\ta\r\n", "\x1b[31m\u{9b}\u{202e}", "é"].map(str::to_owned);
+        let joined = join_keys(&keys);
+        assert_eq!(
+            joined,
+            "a%2Cb,100%252C,t%09a%0D%0A,%1B[31m%C2%9B%E2%80%AE,é"
+        );
+        assert_eq!(split_keys(&joined), keys);
     }
 }

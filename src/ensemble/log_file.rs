@@ -7,6 +7,7 @@ use crate::job::{JobEvent, TargetState, TaskRecord};
 use crate::name::{NodeState, Status};
 use crate::system::fs::{self, Beneath};
 use crate::system::{clock, env};
+use crate::text::escape_controls;
 
 /// Writes a job's log to a temporary file and moves it to its final path when the job ends.
 #[derive(Debug)]
@@ -38,10 +39,13 @@ impl LogFile {
         })
     }
 
+    /// Appends a message. Control characters are escaped, so that the file can be shown on a terminal.
+    /// Further lines of a message are indented, so that they do not look like other messages.
     fn line(&mut self, level: &str, text: &str) {
         if let Some(file) = &mut self.file {
             let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
             // A log that cannot be written must not stop the job.
+            let text = escape_controls(text).replace('\n', "\n  ");
             file.append(format!("{time} {level}: {text}\n").as_bytes())
                 .ok();
         }
@@ -128,5 +132,29 @@ impl Drop for LogFile {
         if !self.is_permanent {
             fs::remove_file_if_exists(&self.path).ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::LogLevel;
+
+    #[test]
+    fn a_message_cannot_look_like_two_or_steer_a_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.log");
+        let mut log = LogFile::open(Some(&path)).unwrap();
+        log.event(&JobEvent::Message {
+            level: LogLevel::Error,
+            text: "failed\r\n2026-11-23T00:00:00Z INFO: fine\r\x1b[2J\u{202e}".into(),
+        });
+        let text = String::from_utf8(fs::read(&path).unwrap()).unwrap();
+        let (first, second) = text.split_once('\n').unwrap();
+        assert!(first.ends_with("Z ERROR: failed"), "{first}");
+        assert_eq!(
+            second,
+            "  2026-11-23T00:00:00Z INFO: fine\\u000d\\u001b[2J\\u202e\n"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The style of written texts: plain, quoted or as a literal block. The emitter uses it for keys and values.
 
 use super::scalar;
+use crate::text::is_unsafe;
 
 /// The position at which a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub(super) fn style(text: &str, position: ScalarPosition) -> ScalarStyle {
             }
             b'#' => quote |= place > 0 && matches!(bytes[place - 1], b' ' | b'\n'),
             b',' | b'[' | b']' | b'{' | b'}' | b'?' => quote |= position == ScalarPosition::Flow,
-            0xc2 | 0xe2 | 0xef | 0xf4 if is_unprintable(&bytes[place..]) => {
+            0xc2 | 0xd8 | 0xe2 | 0xef | 0xf3 | 0xf4 if is_unprintable(text, place) => {
                 return ScalarStyle::Double;
             }
             _ => {}
@@ -90,17 +91,15 @@ fn starts_specially(bytes: &[u8], position: ScalarPosition) -> bool {
     }
 }
 
-/// Whether the bytes start with a character that readers reject or take for a line break: U+0080–9F, U+2028,
-/// U+2029, the byte order mark, U+FFFE, U+FFFF or U+10FFFF.
-fn is_unprintable(bytes: &[u8]) -> bool {
-    matches!(
-        bytes,
-        [0xc2, 0x80..0xa0, ..]
-            | [0xe2, 0x80, 0xa8 | 0xa9, ..]
-            | [0xef, 0xbb, 0xbf, ..]
-            | [0xef, 0xbf, 0xbe | 0xbf, ..]
-            | [0xf4, 0x8f, 0xbf, 0xbf, ..]
-    )
+/// Whether a character that must be escaped begins at a byte.
+fn is_unprintable(text: &str, place: usize) -> bool {
+    let character = text.get(place..).and_then(|rest| rest.chars().next());
+    character.is_some_and(is_escaped)
+}
+
+/// Whether a character would steer a terminal, or readers reject it or take it for a line break.
+fn is_escaped(c: char) -> bool {
+    is_unsafe(c) || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{10ffff}')
 }
 
 /// Returns the chomping for a text of several lines, if a literal block is safe for it.
@@ -150,10 +149,12 @@ fn write_double(out: &mut String, text: &str) {
             '\0'..' ' | '\u{7f}'..='\u{9f}' => {
                 write!(out, "\\x{:02x}", u32::from(c)).expect("writing to a string cannot fail");
             }
-            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+            ..='\u{ffff}' if is_escaped(c) => {
                 write!(out, "\\u{:04x}", u32::from(c)).expect("writing to a string cannot fail");
             }
-            '\u{10ffff}' => out.push_str("\\U0010ffff"),
+            c if is_escaped(c) => {
+                write!(out, "\\U{:08x}", u32::from(c)).expect("writing to a string cannot fail");
+            }
             c => out.push(c),
         }
     }
