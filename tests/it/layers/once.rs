@@ -13,6 +13,17 @@ const MECHANISMS: &[(&str, &str, &str)] = &[
         "value/env_rules.rs",
     ),
     ("random bytes", "getrandom::", "system/random.rs"),
+    (
+        "the standard output",
+        "std::io::stdout()",
+        "system/console.rs",
+    ),
+    ("the error output", "std::io::stderr()", "system/console.rs"),
+    (
+        "escape sequences of terminals",
+        "'\\u{9b}'",
+        "text/terminal/pieces.rs",
+    ),
 ];
 
 /// The files, by their paths under `src`, that have a text.
