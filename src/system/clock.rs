@@ -4,7 +4,30 @@
     reason = "only this module may call these methods"
 )]
 
+use std::time::Duration;
+
 use jiff::Timestamp;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::value::limits::CpuClock;
+
+/// The clock of the CPU time of threads.
+pub const CPU_CLOCK: CpuClock = CpuClock {
+    own: || cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default(),
+    thread: || nix::unistd::gettid().as_raw(),
+    of: |thread| cpu_time(thread_clock(thread)),
+};
+
+fn cpu_time(clock: ClockId) -> Option<Duration> {
+    Some(clock_gettime(clock).ok()?.into())
+}
+
+/// Returns the clock of the CPU time of a thread, as Linux numbers such clocks.
+fn thread_clock(thread: i32) -> ClockId {
+    /// The bits for the scheduler's precise time (2) of one thread (4).
+    const KIND: i32 = 6;
+    ClockId::from_raw((!thread << 3) | KIND)
+}
 
 pub fn now() -> Timestamp {
     Timestamp::now()
@@ -49,5 +72,21 @@ mod tests {
     fn time_does_not_run_backwards() {
         let earlier = now();
         assert!(now() >= earlier);
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_thread_is_known_to_itself_and_to_others() {
+        let (own, other) = std::sync::mpsc::channel();
+        let (done, wait) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            while (CPU_CLOCK.own)() < Duration::from_millis(20) {}
+            own.send((CPU_CLOCK.thread)()).unwrap();
+            wait.recv().ok();
+        });
+        let number = other.recv().unwrap();
+        assert!((CPU_CLOCK.of)(number).unwrap() >= Duration::from_millis(20));
+        drop(done);
+        thread.join().unwrap();
+        assert_eq!((CPU_CLOCK.of)(number), None);
     }
 }

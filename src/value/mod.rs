@@ -7,6 +7,7 @@ mod digest;
 mod duration;
 mod env_rules;
 mod json;
+pub mod limits;
 mod marks;
 mod percent_encoding;
 mod secret;

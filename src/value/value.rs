@@ -119,6 +119,35 @@ impl Value {
         }
     }
 
+    /// Whether the value has at most this size: the bytes of its texts and 8 bytes for each part. A part that
+    /// occurs more than once counts each time.
+    pub fn fits(&self, bytes: usize) -> bool {
+        let mut rest = bytes;
+        self.take_size(&mut rest)
+    }
+
+    /// Subtracts the size of the value. Returns false if `rest` is too small.
+    fn take_size(&self, rest: &mut usize) -> bool {
+        let text = match self {
+            Self::Str(text) | Self::Big(text) => text.len(),
+            _ => 0,
+        };
+        let Some(left) = rest.checked_sub(text.saturating_add(8)) else {
+            return false;
+        };
+        *rest = left;
+        match self {
+            Self::List(items) => items.iter().all(|item| item.take_size(rest)),
+            Self::Map(map) => map.iter().all(|(key, value)| {
+                *rest = rest.saturating_sub(key.len());
+                value.take_size(rest)
+            }),
+            Self::Sensitive(value) => value.take_size(rest),
+            Self::External(external) => external.value.take_size(rest),
+            _ => true,
+        }
+    }
+
     /// Returns the value with each sensitive part replaced by [`REDACTED`].
     #[must_use]
     pub fn redacted(&self) -> Self {
