@@ -56,7 +56,11 @@ pub struct Source {
 
 /// The source texts read so far, indexed by [`SourceId`].
 #[derive(Debug, Clone, Default)]
-pub struct Sources(Vec<Source>);
+pub struct Sources {
+    texts: Vec<Source>,
+    /// The total size of the texts in bytes.
+    bytes: usize,
+}
 
 /// A position for messages: path, line and column. Line and column count from 1; the column counts
 /// characters.
@@ -81,37 +85,44 @@ impl Sources {
         text: impl Into<Arc<str>>,
         included_from: Option<Span>,
     ) -> SourceId {
-        let id = SourceId(u32::try_from(self.0.len()).unwrap_or(u32::MAX - 1));
-        self.0.push(Source {
+        let id = SourceId(u32::try_from(self.texts.len()).unwrap_or(u32::MAX - 1));
+        let text = text.into();
+        self.bytes = self.bytes.saturating_add(text.len());
+        self.texts.push(Source {
             path: path.into(),
-            text: text.into(),
+            text,
             included_from,
         });
         id
+    }
+
+    /// Returns the total size of the texts in bytes.
+    pub fn total_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Replaces a text, for example by one with its secrets redacted.
     ///
     /// Existing spans stay unchanged, so the new text should have the same length.
     pub fn replace(&mut self, id: SourceId, change: impl FnOnce(&str) -> String) {
-        if let Some(source) = self.0.get_mut(id.0 as usize) {
+        if let Some(source) = self.texts.get_mut(id.0 as usize) {
             source.text = change(&source.text).into();
         }
     }
 
     /// Returns the text with an id, or None for [`SourceId::NONE`].
     pub fn get(&self, id: SourceId) -> Option<&Source> {
-        self.0.get(id.0 as usize)
+        self.texts.get(id.0 as usize)
     }
 
     /// Iterates over the texts with their ids, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = (SourceId, &Source)> {
-        (0u32..).map(SourceId).zip(&self.0)
+        (0u32..).map(SourceId).zip(&self.texts)
     }
 
     /// Returns the id of the text that was added last for `path`.
     pub fn find(&self, path: &Path) -> Option<SourceId> {
-        let index = self.0.iter().rposition(|source| source.path == path)?;
+        let index = self.texts.iter().rposition(|source| source.path == path)?;
         u32::try_from(index).ok().map(SourceId)
     }
 

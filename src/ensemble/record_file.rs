@@ -12,7 +12,7 @@ use crate::job::RecordedReads;
 use crate::name::ChangeId;
 use crate::system::fs::{self, Beneath};
 use crate::value::{Map, Value};
-use crate::yaml::{Limits, Schema, parse_text};
+use crate::yaml::{Schema, parse_text};
 
 /// The start of a task's record in files that this program writes.
 const TASK_ITEM_START: &str = "- changeId: ";
@@ -20,6 +20,9 @@ const TASK_ITEM_START: &str = "- changeId: ";
 const TASK_LIST_KEY: &str = "changes:";
 /// The number of bytes read to find the job's record.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
+
+/// The maximum size of a record file. Its records are parsed one by one, each within the limit for text.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// An error while reading a record file or one of its records.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -79,8 +82,7 @@ enum TaskRecords {
 impl RecordFile {
     /// Reads a file. Its path is relative to the ensemble's folder and must stay inside it.
     pub fn read(base: &Path, path: &str) -> Result<Self, RecordReadError> {
-        let max_bytes = Limits::default().max_bytes as u64;
-        let bytes = Beneath::open(base)?.read(path_in_ensemble(path)?, max_bytes)?;
+        let bytes = Beneath::open(base)?.read(path_in_ensemble(path)?, MAX_BYTES)?;
         let text = String::from_utf8(bytes);
         let text = text.map_err(|_| RecordReadError::NotText(path.to_owned()))?;
         Self::parse(text).map_err(|reason| RecordReadError::Malformed {

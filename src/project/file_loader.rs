@@ -16,7 +16,10 @@ use super::read_scope::{OutsideError, ReadScope};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
 use crate::system::{archive, fs};
+use crate::value::limits::size_text;
 use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Node, parse};
+
+const TEXT_LIMIT_HINT: &str = "`--max-text` sets the limit";
 
 /// Reads and parses files, each of them once.
 ///
@@ -77,7 +80,8 @@ impl<'a> FileLoader<'a> {
     /// From then on, the loader reads only files of the archive, at paths below that of the archive.
     pub fn open_archive(&mut self, path: &Path) -> Result<(), Diagnostic> {
         let path = fs::normalize(path);
-        let bytes = fs::read_within(&path, MAX_BYTES).map_err(Diagnostic::error)?;
+        let bytes =
+            fs::read_within(&path, self.limits.max_bytes as u64).map_err(Diagnostic::error)?;
         let files = archive::read(&bytes, is_text).map_err(|error| {
             let start = self.start_span(&path);
             Diagnostic::error(format!("`{}` is not a CSAR: {error}", path.display()))
@@ -127,7 +131,12 @@ impl<'a> FileLoader<'a> {
             return Ok(text.to_owned());
         }
         let bytes = match &self.archive {
-            None => fs::read_within(&self.readable(path)?, MAX_BYTES).map_err(|error| {
+            None => fs::read_within(&self.readable(path)?, self.limits.max_bytes as u64).map_err(|error| {
+                if error.is_too_large() {
+                    let limit = size_text(self.limits.max_bytes);
+                    let message = format!("`{}` is larger than {limit}", path.display());
+                    return Diagnostic::error(message).help(TEXT_LIMIT_HINT);
+                }
                 let diagnostic = Diagnostic::error(&error);
                 match error.hint() {
                     Some(hint) => diagnostic.help(hint),
@@ -229,9 +238,23 @@ impl<'a> FileLoader<'a> {
         }
         let text = self.read_content(&path, included_from)?;
         let source = self.sources.add(&path, text, included_from);
+        self.check_total(source)?;
         let root = parse(self.sources, source, &self.limits)?;
         self.parsed.insert(path, (source, root.clone()));
         Ok((source, root))
+    }
+
+    /// Returns an error if the texts read so far are too large together.
+    fn check_total(&self, source: SourceId) -> Result<(), Diagnostic> {
+        let total = self.sources.total_bytes();
+        if total <= self.limits.max_bytes {
+            return Ok(());
+        }
+        let limit = size_text(self.limits.max_bytes);
+        let message = format!("the files have {total} bytes together, but the limit is {limit}");
+        Err(Diagnostic::error(message)
+            .label(Span::new(source, 0, 0), "")
+            .help(TEXT_LIMIT_HINT))
     }
 
     fn read_content(
@@ -364,9 +387,6 @@ impl FileLoader<'_> {
         Ok(())
     }
 }
-
-/// The maximum size of a text or an archive, in bytes.
-const MAX_BYTES: u64 = 1 << 30;
 
 /// Whether to read a file of an archive as text. Of other files only the existence matters.
 fn is_text(path: &Path) -> bool {

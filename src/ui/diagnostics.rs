@@ -17,6 +17,9 @@ const MAX_LINES: usize = 40;
 /// The maximum number of including files that are named.
 const MAX_INCLUDES: usize = 16;
 
+/// The maximum number of diagnostics in a text. Each one takes time, and the first ones are enough to begin with.
+const MAX_SHOWN: usize = 1000;
+
 /// Renders diagnostics with excerpts of their source texts.
 #[derive(Debug)]
 pub struct DiagnosticRenderer<'a> {
@@ -53,9 +56,15 @@ impl<'a> DiagnosticRenderer<'a> {
     /// Renders diagnostics sorted by position, each followed by an empty line.
     pub fn render<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
         let mut text = String::new();
-        for diagnostic in sorted(diagnostics) {
+        let all = sorted(diagnostics);
+        let shown = most_important(&all, MAX_SHOWN);
+        for diagnostic in &shown {
             text.push_str(&self.render_one(diagnostic));
             text.push_str("\n\n");
+        }
+        if shown.len() < all.len() {
+            let rest = all.len() - shown.len();
+            text.push_str(&format!("note: {rest} more problems are not shown\n\n"));
         }
         text
     }
@@ -277,6 +286,20 @@ fn sorted<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Vec<&'d 
         (None, None) => Ordering::Equal,
     });
     sorted
+}
+
+/// Returns at most `count` of the diagnostics in the same order: all errors before any warning.
+fn most_important<'d>(all: &[&'d Diagnostic], count: usize) -> Vec<&'d Diagnostic> {
+    let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error;
+    let errors = all.iter().filter(|diagnostic| is_error(diagnostic)).count();
+    let mut places = [count.min(errors), count.saturating_sub(errors)];
+    let mut has_place = |diagnostic: &&&Diagnostic| {
+        let left = &mut places[usize::from(!is_error(diagnostic))];
+        let has_place = *left > 0;
+        *left = left.saturating_sub(1);
+        has_place
+    };
+    all.iter().filter(|it| has_place(it)).copied().collect()
 }
 
 #[cfg(test)]

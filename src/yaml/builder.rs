@@ -8,6 +8,7 @@ use super::emit::emit_flow;
 use super::{MapEntry, Mapping, Node, NodeKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::value::Fold;
+use crate::value::limits::limits;
 
 /// The reason why the parser stops early.
 pub(super) enum ParseStop {
@@ -87,6 +88,7 @@ pub(super) struct Builder<'t> {
     source: SourceId,
     max_depth: usize,
     max_nodes: u32,
+    max_keys: usize,
     frames: Vec<OpenCollection>,
     /// The items of the open lists and the entries of the open maps, each as one stack.
     ///
@@ -108,6 +110,7 @@ impl<'t> Builder<'t> {
             max_depth: limits.max_depth,
             // The number of nodes that the text itself can state is bounded by its length.
             max_nodes: limits.max_nodes.max(bytes),
+            max_keys: limits.max_keys,
             frames: Vec::new(),
             items: Vec::new(),
             entries: Vec::new(),
@@ -344,6 +347,9 @@ impl<'t> Builder<'t> {
                 PendingKey::Refused => {}
                 PendingKey::Merge => map.merges.push((node, span)),
                 PendingKey::Named(key, key_span) => {
+                    if self.entries.len() - frame.first >= self.max_keys {
+                        return Err(too_many_keys(self.max_keys, key_span));
+                    }
                     let value = node;
                     self.entries.push((key, MapEntry { key_span, value }));
                 }
@@ -401,6 +407,16 @@ impl<'t> Builder<'t> {
     }
 }
 
+/// Reports that a map has too many keys.
+#[cold]
+fn too_many_keys(limit: usize, span: Span) -> ParseStop {
+    ParseStop::problem(
+        Diagnostic::error(format!("a map must have at most {limit} keys"))
+            .label(span, "one key too many")
+            .help("split the map, or store the data in a file of another format"),
+    )
+}
+
 /// The limits for a document. Text beyond them is rejected with a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -410,6 +426,8 @@ pub struct Limits {
     ///
     /// A text may always have as many nodes as bytes.
     pub max_nodes: u32,
+    /// The maximum number of keys that a text states for one map.
+    pub max_keys: usize,
     /// The maximum size of a text, in bytes.
     pub max_bytes: usize,
 }
@@ -419,7 +437,8 @@ impl Default for Limits {
         Self {
             max_depth: 250,
             max_nodes: 10_000_000,
-            max_bytes: 1 << 30,
+            max_keys: 500_000,
+            max_bytes: limits().text,
         }
     }
 }

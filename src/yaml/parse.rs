@@ -13,6 +13,7 @@ use super::builder::{Builder, CollectionHead, ParseStop};
 use super::unindented_quotes::IndentedCopy;
 use super::{Limits, Node, NodeKind, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::value::limits::size_text;
 
 /// Parses a text of `sources` as one document. An empty text gives null.
 ///
@@ -52,12 +53,13 @@ pub fn parse_as(
     if u32::try_from(text.len()).is_err() || text.len() > limits.max_bytes {
         let byte_limit = limits.max_bytes.min(u32::MAX as usize);
         let message = format!(
-            "the text has {} bytes, but the limit is {byte_limit}",
-            text.len()
+            "the text has {} bytes, but the limit is {}",
+            text.len(),
+            size_text(byte_limit)
         );
         return Err(Diagnostic::error(message)
             .label(Span::new(source, 0, 0), "")
-            .help("split it into files that include each other")
+            .help("`--max-text` sets the limit")
             .into());
     }
     let failure = match read(schema, &text, source, limits) {

@@ -64,6 +64,11 @@ impl Error {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
+    /// Whether the file is larger than the caller allows.
+    pub fn is_too_large(&self) -> bool {
+        self.source.kind() == io::ErrorKind::FileTooLarge
+    }
+
     /// Whether the user lacks permission or the file system is read-only.
     pub fn is_permission_problem(&self) -> bool {
         use io::ErrorKind;
