@@ -3,11 +3,18 @@
 //! [`watch_signals`] runs its own thread and reports signals through [`Interrupts`].
 
 use std::task::Poll;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::signal::unix;
 
 use crate::system::signals::{Interrupts, termination_signals};
+
+/// The time in which the program notices a signal and ends in order, before anything has started.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// The time between two attempts to end a process that has something to complete.
+const RETRY: Duration = Duration::from_millis(10);
 
 /// Starts a thread that watches for signals.
 ///
@@ -38,12 +45,26 @@ pub fn watch_signals() -> Interrupts {
         runtime.block_on(async {
             loop {
                 notifier.signal(next_signal(&mut signals).await);
+                end_unless_heeded(&notifier, &mut signals).await;
             }
         });
     });
     // Without the thread, signals are caught but have no effect; SIGKILL still ends the program.
     drop(watcher);
     interrupts
+}
+
+/// Waits until something has noticed the first signal. If nothing does, ends the process: before any change
+/// has started, the first signal is enough.
+async fn end_unless_heeded(interrupts: &Interrupts, signals: &mut [(Signal, unix::Signal)]) {
+    let mut patience = GRACE;
+    while interrupts.is_unheeded() {
+        match tokio::time::timeout(patience, next_signal(signals)).await {
+            Ok(signal) => interrupts.signal(signal),
+            Err(_) => interrupts.end_if_unheeded(),
+        }
+        patience = RETRY;
+    }
 }
 
 async fn next_signal(streams: &mut [(Signal, unix::Signal)]) -> Signal {

@@ -10,6 +10,7 @@ use super::upstream;
 use crate::ensemble::{LockedEnsemble, RecordError};
 use crate::lock::RemoteLock;
 use crate::session::{self, EnsembleLocation, Session};
+use crate::system::signals::ExitHold;
 
 /// An ensemble that is locked for a job.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) struct JobLock {
     /// The locally locked ensemble, which is required for recording.
     pub(super) ensemble: LockedEnsemble,
     found: EnsembleLocation,
+    /// Lets the first signal end the job in order, so that the remote lock is released.
+    _hold: Option<ExitHold>,
 }
 
 impl JobLock {
@@ -29,11 +32,14 @@ impl JobLock {
         view: &mut dyn JobFrontend,
     ) -> Result<Self, Failure> {
         let ensemble = lock::acquire(found.path(), request, view)?;
+        let hold = ExitHold::new();
         let remote = remote_lock::acquire(&found, request, view)?;
+        let is_held = remote.is_held();
         Ok(Self {
             remote,
             ensemble,
             found,
+            _hold: is_held.then_some(hold),
         })
     }
 
@@ -59,6 +65,7 @@ impl JobLock {
         request: &JobRequest,
         view: &mut dyn JobFrontend,
     ) -> Result<(), Failure> {
+        let _hold = ExitHold::new();
         recover::recover(&self.ensemble, &self.found, request, view)
     }
 

@@ -131,6 +131,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Runs a helper and waits for its end.
 pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();
+    let _hold = helper.ignore_interrupt.then(signals::ExitHold::new);
     let deadline = Instant::now() + helper.time_limit;
     let mut child = spawn(helper, &program)?;
     let outputs = read_outputs(&mut child, helper.max_output);

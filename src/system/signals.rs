@@ -3,11 +3,13 @@
 //! Each part of the program asks [`Interrupts`] and decides where it can stop. `exec::signal_watcher`
 //! receives the signals and reports them here.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
+
+use crate::value::limits::cancel_evaluations;
 
 /// Whether the running helper program must be ended. A global variable, because helpers are started in code
 /// that has no access to [`Interrupts`].
@@ -17,6 +19,48 @@ static HELPER_TERMINATION_REQUESTED: AtomicBool = AtomicBool::new(false);
 /// had started.
 pub(crate) fn take_helper_termination() -> bool {
     HELPER_TERMINATION_REQUESTED.swap(false, Ordering::SeqCst)
+}
+
+/// The number of actions that a signal must not cut off, such as the release of a lock on a server.
+static EXIT_HOLDS: AtomicUsize = AtomicUsize::new(0);
+
+/// A guard for an action that the first signal must not cut off. The second signal still does.
+#[derive(Debug)]
+#[must_use = "dropping this value ends the protection"]
+pub struct ExitHold(());
+
+impl ExitHold {
+    pub fn new() -> Self {
+        EXIT_HOLDS.fetch_add(1, Ordering::SeqCst);
+        Self(())
+    }
+}
+
+impl Default for ExitHold {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for ExitHold {
+    fn drop(&mut self) {
+        EXIT_HOLDS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Ends this process at once, without unwinding.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "signals and limits end a process that does not end itself"
+)]
+pub fn end_process(code: i32) -> ! {
+    std::process::exit(code)
+}
+
+/// Lets helpers and evaluations run again after a signal, for what remains to be done.
+fn allow_helpers_and_evaluations() {
+    take_helper_termination();
+    cancel_evaluations(false);
 }
 
 /// Returns the signals that request termination. SIGHUP is left out if this process ignores it, because
@@ -47,6 +91,8 @@ struct InterruptState {
     first: Option<i32>,
     /// The number of signals so far.
     count: usize,
+    /// Whether the program has noticed the first signal and ends in an orderly way.
+    acknowledged: bool,
     /// Whether changes have started that must be completed in an orderly way.
     started: bool,
     /// The current listener with its number, which its [`ListenerGuard`] knows.
@@ -78,10 +124,6 @@ impl Interrupts {
     }
 
     /// Records a signal. Before [`Self::mark_started`] is called, a second signal ends this process at once.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a second signal ends the process at once"
-    )]
     pub fn signal(&self, signal: Signal) {
         let mut state = self.state();
         state.first.get_or_insert(signal as i32);
@@ -89,8 +131,9 @@ impl Interrupts {
         if !state.started {
             if state.count > 1 {
                 // A lock left behind here is taken over by the next job.
-                std::process::exit(128 + signal as i32);
+                end_process(128 + signal as i32);
             }
+            cancel_evaluations(true);
             HELPER_TERMINATION_REQUESTED.store(true, Ordering::SeqCst);
         }
         if let Some((_, listener)) = &state.listener {
@@ -107,11 +150,31 @@ impl Interrupts {
     /// Returns the first signal and marks it as handled, so that helper programs started from now on for
     /// cleanup are not ended by it.
     pub fn acknowledge(&self) -> Option<i32> {
-        let first = self.first();
-        if first.is_some() {
-            take_helper_termination();
+        let mut state = self.state();
+        if state.first.is_some() {
+            state.acknowledged = true;
+            allow_helpers_and_evaluations();
         }
-        first
+        state.first
+    }
+
+    /// Whether a signal has arrived that nothing has noticed yet, and no change has started.
+    pub fn is_unheeded(&self) -> bool {
+        let state = self.state();
+        state.first.is_some() && !state.acknowledged && !state.started
+    }
+
+    /// Ends this process if a signal is still unheeded, unless something must be completed first.
+    pub fn end_if_unheeded(&self) {
+        let state = self.state();
+        if let Some(signal) = state.first
+            && !state.acknowledged
+            && !state.started
+            && EXIT_HOLDS.load(Ordering::SeqCst) == 0
+        {
+            // A lock left behind here is taken over by the next job.
+            end_process(128 + signal);
+        }
     }
 
     /// Returns the first signal if one arrived and no change has started.
@@ -123,7 +186,7 @@ impl Interrupts {
     /// Declares that changes have started. From now on signals end neither helper programs nor this process.
     pub fn mark_started(&self) {
         self.state().started = true;
-        take_helper_termination();
+        allow_helpers_and_evaluations();
     }
 
     /// Waits for a signal up to `time`. Returns whether one has arrived, now or earlier.
@@ -189,8 +252,6 @@ fn is_ignored(signal: Signal) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-
     use super::*;
 
     #[test]

@@ -37,6 +37,11 @@ impl RemoteLock {
         Ok((Self { settings, held }, warning))
     }
 
+    /// Whether this process holds a lock on a server.
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// Whether `now` requires the same lock as the settings at the start of the job, or none.
     pub fn matches_settings(&self, now: &RemoteLockSettings) -> bool {
         *now == self.settings || now.mode == LockMode::No
