@@ -2,8 +2,10 @@
 //! to the error; [`Error::redacted`] removes secrets before a message is shown.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::diagnostic::Diagnostic;
+use crate::value::limits::size_text;
 use crate::value::{Handle, Secrets};
 
 use super::reads::Reads;
@@ -79,6 +81,21 @@ pub enum Error {
     /// Loops and paths that visit more items than the limit.
     #[error("the expression visits more than {limit} items")]
     TooLong { limit: usize },
+    /// An evaluation that uses more CPU time than the limit.
+    #[error(
+        "the evaluation took more than {} s of CPU time; `--eval-timeout` sets the limit",
+        limit.as_secs_f64()
+    )]
+    TimedOut { limit: Duration },
+    /// A value that is larger than the limit.
+    #[error("the value is larger than {}; `--max-value` sets the limit", size_text(*limit))]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// An evaluation that a signal ended.
+    #[error("interrupted")]
+    Interrupted,
     /// An error with the chain of evaluations that led to it.
     #[error("{error}")]
     Within {
@@ -136,6 +153,27 @@ impl Error {
         for text in texts.into_iter().flatten() {
             *text = secrets.redact(text);
         }
+    }
+
+    /// Whether the evaluation took too much CPU time.
+    pub(super) fn is_timeout(&self) -> bool {
+        matches!(self.innermost(), Self::TimedOut { .. })
+    }
+
+    /// Whether the same evaluation for another caller may succeed.
+    pub(super) fn depends_on_caller(&self) -> bool {
+        matches!(
+            self.innermost(),
+            Self::TooDeep { .. } | Self::TooLong { .. } | Self::Interrupted
+        )
+    }
+
+    /// Whether the error ends an evaluation even if the expression ignores errors.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(
+            self.innermost(),
+            Self::Refused { .. } | Self::TimedOut { .. } | Self::Interrupted
+        )
     }
 
     /// Returns the error without its chain of evaluations.

@@ -7,8 +7,10 @@ use std::fmt::{Debug, Formatter};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::value::limits::limits;
 use crate::value::{Handle, Value};
 
+use super::budget;
 use super::context::{BoundItem, Context, EvaluatedInput, Inputs, Var};
 use super::error::{Error, Site};
 use super::lazy::{LazyValue, Scene};
@@ -181,10 +183,11 @@ impl Evaluator {
     /// attribute.
     pub fn attribute(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
         let _run = self.tracker().begin_evaluation();
-        let Some(item) = self.attribute_item(of, name)? else {
+        let item = budget::settle(self.attribute_item(of, name))?;
+        let Some(item) = item else {
             return Ok(None);
         };
-        let value = self.value_of(item)?;
+        let value = budget::settle(self.value_of(item))?;
         let name = self.memo().intern_name(name);
         let read = Read::Attribute { of, name };
         self.tracker().record_read(read, Some(value.clone()));
@@ -221,6 +224,7 @@ impl Evaluator {
         }
         let _run = self.tracker().begin_evaluation();
         let value = self.evaluate_raw(raw, &Scene::new(context.clone()), None);
+        let value = budget::settle(value.and_then(check_size));
         value.inspect_err(|error| self.note_failure(error))
     }
 
@@ -250,7 +254,7 @@ impl Evaluator {
             Some(Var::Inputs(inputs)) => {
                 let value =
                     self.evaluate_input(&Arc::clone(inputs), name, &Scene::new(context.clone()));
-                value.inspect_err(|error| self.note_failure(error))
+                budget::settle(value).inspect_err(|error| self.note_failure(error))
             }
             Some(_) => {
                 let inputs = self.variable("inputs", &Scene::new(context.clone()))?;
@@ -266,18 +270,23 @@ impl Evaluator {
         let _run = self.tracker().begin_evaluation();
         let scene = Scene::new(context.clone());
         let form = syntax::Expression::parse_query(expression);
-        self.values_of(self.resolve(&form, &scene)?)
+        let results = self.resolve(&form, &scene);
+        budget::settle(results.and_then(|results| self.values_of(results)))
     }
 
     /// Renders a Jinja2 template and returns a native value, which need not be text.
     pub fn render(&self, template: &str, context: &Context) -> Result<Value, Error> {
         let _run = self.tracker().begin_evaluation();
-        self.template(template, &Scene::new(context.clone()))
+        budget::settle(self.template(template, &Scene::new(context.clone())))
     }
 
     /// Evaluates a value that `q` quoted: evaluates the expressions in it, but not the templates.
     pub fn unquote(&self, value: &Value, context: &Context) -> Result<Value, Error> {
-        self.evaluate_quoted(value, &Scene::new(context.clone()))
+        if !syntax::needs_evaluation(value) {
+            return Ok(value.clone());
+        }
+        let _run = self.tracker().begin_evaluation();
+        budget::settle(self.evaluate_quoted(value, &Scene::new(context.clone())))
     }
 
     /// Marks a value from outside as data, unless the user allows the evaluation of results.
@@ -357,7 +366,11 @@ impl Evaluator {
             return Ok(Some(Value::Null));
         }
         let scene = scene.at(LazyValue::entity(scene.context.target));
-        let value = self.evaluate_raw(raw, &scene, None);
+        let value = {
+            let _name = budget::enter(name);
+            let value = budget::check().and_then(|()| self.evaluate_raw(raw, &scene, None));
+            budget::settle(value.and_then(check_size))
+        };
         let frame = self.tracker().end_input(of, name);
         drop(level);
         self.tracker().record_reads(&frame.reads);
@@ -465,6 +478,15 @@ impl Evaluator {
     pub(super) fn tracker(&self) -> &Tracker {
         &self.0.tracker
     }
+}
+
+/// Returns the value, unless it is larger than the limit.
+pub(super) fn check_size(value: Value) -> Result<Value, Error> {
+    let limit = limits().value;
+    if value.fits(limit) {
+        return Ok(value);
+    }
+    Err(Error::TooLarge { limit })
 }
 
 #[cfg(test)]
@@ -612,15 +634,25 @@ mod tests {
             .render("{{ SELF.flag }}{{ SELF.bad }}", &context)
             .unwrap_err();
         insta::assert_snapshot!(error, @"`nope` is not defined on `::host` in the template `{{ SELF.port }}{{ HOST.nope }}`");
-        insta::assert_snapshot!(names(&evaluator.take_reads()).join("\n"), @r#"
+        let reads = evaluator.take_reads();
+        insta::assert_snapshot!(names(&reads).join("\n"), @r#"
         Entity(Handle(2)) None
         Attribute { of: Handle(2), name: "flag" } False
         Attribute { of: Handle(2), name: "bad" } None
-        Attribute { of: Handle(2), name: "port" } 80
-        Special { of: Handle(2), key: ".parent" } <instance 1>
-        Entity(Handle(1)) None
-        Absent { of: Handle(1), name: "nope" } None
         "#);
+        // The memo has the reads of the failed attribute.
+        insta::assert_snapshot!(closure(&evaluator, &scope, &reads), @"
+        ::app::flag = False
+        ::app::bad = None
+        ::app::port = 80
+        ");
+        let absent = evaluator.memo().absent(&reads, 1000);
+        assert_eq!(absent, [(scope.named("host"), "nope".into())]);
+        let evaluated = scope.lookup_count();
+        evaluator.render("{{ SELF.bad }}", &context).unwrap_err();
+        assert_eq!(scope.lookup_count(), evaluated + 1, "the error is known");
+        scope.write(scope.named("host"), "nope", 1);
+        evaluator.render("{{ SELF.bad }}", &context).unwrap();
         let mut lenient = context.clone();
         lenient.strict = false;
         assert!(evaluator.render("{{ nope }}", &lenient).unwrap().is_null());

@@ -92,16 +92,16 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
     insta::assert_snapshot!(table, @r#"
         {{ 'a' * 10**10 }} => … render the template `{{ 'a' * 10**10 }}`: repeated string is too large
         {{ range(10**12) }} => … render the template `{{ range(10**12) }}`: range has too many elements
-        {{ 'a' | center(10**10) }} => …late `{{ 'a' | center(10**10) }}`: the text would be longer than 16 MiB
-        {{ 'a' | indent(10**10, true) }} => …{{ 'a' | indent(10**10, true) }}`: the text would be longer than 16 MiB
-        {{ '%10000000000d' | format(1) }} => …{ '%10000000000d' | format(1) }}`: the text would be longer than 16 MiB
+        {{ 'a' | center(10**10) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ 'a' | indent(10**10, true) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ '%10000000000d' | format(1) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
         {{ '{:>10000000000}'.format('x') }} => …plate `{{ '{:>10000000000}'.format('x') }}`: the text would be too long
-        {{ 'x'.ljust(10**10) }} => …emplate `{{ 'x'.ljust(10**10) }}`: the text would be longer than 16 MiB
+        {{ 'x'.ljust(10**10) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
         {{ 99 | pow(9999999) }} => …ate `{{ 99 | pow(9999999) }}`: `pow`: the result is not a finite number
         {{ 10**10**10 }} => … the template `{{ 10**10**10 }}`: unable to calculate 10000000000 ** 10
-        {{ range(99999) | join('x' * 99999) }} => …ge(99999) | join('x' * 99999) }}`: the text would be longer than 16 MiB
-        {{ ('a' * 99999) | replace('a', 'b' * 99999) }} => …) | replace('a', 'b' * 99999) }}`: the text would be longer than 16 MiB
-        {{ ('a' * 50000) | regex_replace('', 'b' * 50000) }} => …egex_replace('', 'b' * 50000) }}`: the text would be longer than 16 MiB
+        {{ range(99999) | join('x' * 99999) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ ('a' * 99999) | replace('a', 'b' * 99999) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ ('a' * 50000) | regex_replace('', 'b' * 50000) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
         {{ 'x' | regex_search('(((a{1000}){1000}){1000})') }} => …regular expression: Compiled regex exceeds size limit of 4194304 bytes.
         {{ range(9999) | batch(10**10, 'x') }} => …) | batch(10**10, 'x') }}`: the list would have more than 1048576 items
         {{ range(9) | slice(10**10) }} => …nge(9) | slice(10**10) }}`: the list would have more than 1048576 items
@@ -111,13 +111,13 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
         {{ lookup('sequence', 'end=99999999999') }} => …`lookup('sequence')`: the sequence has too many numbers
         {{ ['x' * 10**6] * 10**4 }} => …render the template `{{ ['x' * 10**6] * 10**4 }}`: a value is too large
         {{ (['x' * 10**6] * 10**4) | string }} => …template `{{ (['x' * 10**6] * 10**4) | string }}`: a value is too large
-        {% set n = namespace(a='x') %}{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %} => …= n.a ~ n.a %}{% endfor %}`: the value of a variable would exceed 4 MiB
-        {% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %} => …= n.a + n.a %}{% endfor %}`: the value of a variable would exceed 4 MiB
-        {% set n = namespace(a=[]) %}{% for i in range(9999) %}{% set n.a = [n.a] %}{% endfor %} => …n.a = [n.a] %}{% endfor %}`: the value of a variable would exceed 4 MiB
-        {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => …acro %}{{ m('xxxxxxxx') }}`: the value of a variable would exceed 4 MiB
+        {% set n = namespace(a='x') %}{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
+        {% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
+        {% set n = namespace(a=[]) %}{% for i in range(9999) %}{% set n.a = [n.a] %}{% endfor %} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
+        {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
         {% macro m() %}{{ m() }}{% endmacro %}{{ m() }} => …macro m() %}{{ m() }}{% endmacro %}{{ m() }}`: recursion limit exceeded
         {% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %} => … j in range(99999) %}x{% endfor %}{% endfor %}`: engine ran out of fuel
-        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …9999) %}{{ a }}{% endfor %}`: the output of the template exceeds 64 MiB
+        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …the output of the template exceeds 16 MiB; `--max-value` sets the limit
         {{ ('[' * 100000) | from_json }} => …e text is not valid JSON: recursion limit exceeded at line 1 column 128
         {{ ('a' * 50000) | regex_search('(a+)+$b') }} => None
         "#);

@@ -10,6 +10,7 @@ use indexmap::{Equivalent, IndexMap, IndexSet};
 
 use crate::value::{Handle, Value};
 
+use super::error::Error;
 use super::ports::Effect;
 use super::reads::{Read, Reads};
 use super::requested_writes::RequestedWrites;
@@ -41,7 +42,8 @@ pub(super) struct AttributeSlot {
 /// A memoized value with the reads and entries that it depends on.
 #[derive(Debug, Clone)]
 pub(super) struct MemoEntry {
-    pub(super) value: Value,
+    /// The value, or the error of an evaluation that must not be repeated.
+    pub(super) value: Result<Value, Box<Error>>,
     /// The direct reads of the evaluation. The reads of other attributes are in their own entries, but the
     /// requested writes of all are here.
     pub(super) reads: Reads,
@@ -204,7 +206,7 @@ impl Memo {
     fn stored_value(&self, of: Handle, name: &str) -> Option<Value> {
         let state = self.state();
         let entry = state.entries.get(&SlotRef(of, name, None))?;
-        Some(entry.value.clone())
+        entry.value.clone().ok()
     }
 
     /// Returns a shared copy of a name.
@@ -218,14 +220,18 @@ impl Memo {
         known
     }
 
-    /// Returns the value of a slot, with the writes that it needs, if it is stored and still valid.
+    /// Returns the value of a slot with the writes that it needs, or its error, if it is stored and still
+    /// valid.
     pub(super) fn get(
         &self,
         slot: &AttributeSlot,
         scope: &dyn Scope,
-    ) -> Option<(Value, RequestedWrites)> {
+    ) -> Option<Result<(Value, RequestedWrites), Error>> {
         let now = scope.generation();
-        let found = |entry: &MemoEntry| (entry.value.clone(), entry.reads.writes().clone());
+        let found = |entry: &MemoEntry| match &entry.value {
+            Ok(value) => Ok((value.clone(), entry.reads.writes().clone())),
+            Err(error) => Err(Error::clone(error)),
+        };
         {
             let state = self.state();
             let entry = state.entries.get(slot)?;
@@ -313,6 +319,11 @@ impl Memo {
         };
         if entry.generation == now {
             return VerifyStep::Valid;
+        }
+        // The reads may not show why an evaluation failed, so it is repeated after any change. One that took
+        // too long is repeated only if its reads have changed.
+        if entry.value.as_ref().is_err_and(|error| !error.is_timeout()) {
+            return VerifyStep::Stale;
         }
         if frame.next == 0 && !frame.checked {
             frame.checked = true;

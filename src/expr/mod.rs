@@ -6,6 +6,7 @@
 //! [`EffectOutput`]. Changes of files are only requested: [`RequestedWrites`] go with the [`Reads`] of an
 //! evaluation, and the job engine performs them while the task runs.
 
+mod budget;
 mod context;
 #[cfg(test)]
 mod data_tests;
@@ -36,6 +37,7 @@ mod syntax;
 mod template;
 mod tracker;
 
+pub use budget::EvaluationWatch;
 pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;

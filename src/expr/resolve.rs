@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use crate::value::{Handle, List, Map, Value};
 
+use super::budget;
 use super::context::{BoundItem, Context, Var};
 use super::error::{Error, Site};
-use super::evaluator::Evaluator;
+use super::evaluator::{Evaluator, check_size};
 use super::lazy::{LazyCollection, LazyValue, Scene};
 use super::memo::{AttributeSlot, MemoEntry};
 use super::ports::DirectoryOwner;
 use super::reads::Read;
 use super::syntax::{Expression, StrictMode, is_expression, is_template, needs_evaluation};
+use super::tracker::ReadFrame;
 
 impl Evaluator {
     /// Returns an attribute in its lazy form: expressions are evaluated, maps and lists are not yet.
@@ -139,8 +141,9 @@ impl Evaluator {
             let lazy = LazyCollection { raw, scene, slot };
             return Ok(LazyValue::Lazy(Arc::new(lazy)));
         };
-        if let Some((value, writes)) = self.memo().get(&slot, self.scope()) {
+        if let Some(known) = self.memo().get(&slot, self.scope()) {
             self.tracker().record_slot(&slot);
+            let (value, writes) = known?;
             self.tracker().record_writes(&writes);
             return Ok(LazyValue::Value(value));
         }
@@ -165,8 +168,9 @@ impl Evaluator {
         scene: &Scene,
         sensitive: bool,
     ) -> Result<Value, Error> {
-        if let Some((value, writes)) = self.memo().get(slot, self.scope()) {
+        if let Some(known) = self.memo().get(slot, self.scope()) {
             self.tracker().record_slot(slot);
+            let (value, writes) = known?;
             self.tracker().record_writes(&writes);
             return Ok(value);
         }
@@ -175,25 +179,25 @@ impl Evaluator {
         if !self.tracker().begin_slot(slot) {
             return Ok(Value::Null);
         }
-        let value = self.evaluate_raw(raw, scene, Some(slot));
+        let value = {
+            let _name = budget::enter(&slot.name);
+            let value = budget::check().and_then(|()| self.evaluate_raw(raw, scene, Some(slot)));
+            budget::settle(value.and_then(check_size))
+        };
         let frame = self.tracker().end_slot(slot);
         drop(level);
         let value = match value {
             Ok(value) if sensitive => value.sensitive(),
             Ok(value) => value,
             Err(error) => {
-                // The reads before the error decide when to evaluate again, so they are recorded too.
-                self.tracker().record_reads(&frame.reads);
-                frame
-                    .slots
-                    .iter()
-                    .for_each(|slot| self.tracker().record_slot(slot));
-                return Err(error.within(Site::Attribute(slot.of, Arc::clone(&slot.name))));
+                let error = error.within(Site::Attribute(slot.of, Arc::clone(&slot.name)));
+                self.remember_failure(slot, &error, frame, generation);
+                return Err(error);
             }
         };
         self.tracker().record_writes(frame.reads.writes());
         let entry = MemoEntry {
-            value: value.clone(),
+            value: Ok(value.clone()),
             reads: frame.reads,
             slots: frame.slots,
             generation,
@@ -201,6 +205,33 @@ impl Evaluator {
         self.memo().put(slot.clone(), entry);
         self.tracker().record_slot(slot);
         Ok(value)
+    }
+
+    /// Memoizes the error of an evaluation, so that the attributes that depend on it do not repeat it.
+    fn remember_failure(
+        &self,
+        slot: &AttributeSlot,
+        error: &Error,
+        frame: ReadFrame,
+        generation: u64,
+    ) {
+        if error.depends_on_caller() {
+            // The reads before the error decide when to evaluate again, so they are recorded too.
+            self.tracker().record_reads(&frame.reads);
+            frame
+                .slots
+                .iter()
+                .for_each(|slot| self.tracker().record_slot(slot));
+            return;
+        }
+        let entry = MemoEntry {
+            value: Err(Box::new(error.clone())),
+            reads: frame.reads,
+            slots: frame.slots,
+            generation,
+        };
+        self.memo().put(slot.clone(), entry);
+        self.tracker().record_slot(slot);
     }
 
     /// Evaluates a raw value completely. A slot lets the memo keep its elements.
@@ -368,6 +399,7 @@ impl Evaluator {
         form: &Expression<'_>,
         scene: &Scene,
     ) -> Result<Vec<LazyValue>, Error> {
+        budget::check()?;
         let mut inner = scene.clone();
         for (name, raw) in form.vars.into_iter().flatten() {
             let var = if needs_evaluation(raw) {

@@ -8,6 +8,7 @@ use indexmap::IndexSet;
 
 use crate::value::{Marks, Value};
 
+use super::budget::{self, BudgetGuard};
 use super::error::Error;
 use super::memo::AttributeSlot;
 use super::ports::Effect;
@@ -75,11 +76,14 @@ const MAX_STEPS: usize = if cfg!(test) { 200_000 } else { 1_000_000 };
 
 /// A guard for one evaluation that a caller started; it ends when the guard is dropped.
 #[must_use]
-pub(super) struct EvaluationGuard<'a>(&'a Tracker);
+pub(super) struct EvaluationGuard<'a> {
+    tracker: &'a Tracker,
+    _budget: BudgetGuard,
+}
 
 impl Drop for EvaluationGuard<'_> {
     fn drop(&mut self) {
-        self.0.state().nested_evaluations -= 1;
+        self.tracker.state().nested_evaluations -= 1;
     }
 }
 
@@ -113,11 +117,15 @@ impl Tracker {
             state.steps = 0;
         }
         state.nested_evaluations += 1;
-        EvaluationGuard(self)
+        EvaluationGuard {
+            tracker: self,
+            _budget: budget::begin(),
+        }
     }
 
-    /// Adds steps. Returns an error beyond the limit.
+    /// Adds steps. Returns an error beyond the limit or beyond the budget of time.
     pub(super) fn count_steps(&self, count: usize) -> Result<(), Error> {
+        budget::check()?;
         let mut state = self.state();
         state.steps = state.steps.saturating_add(count);
         if state.steps > MAX_STEPS {

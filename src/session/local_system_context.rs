@@ -15,11 +15,15 @@ use crate::expr::{
 use crate::git::Repository;
 use crate::project::{OutsideError, ReadScope, Trust};
 use crate::system::{clock, fs, random};
+use crate::value::limits::limits;
 use crate::value::{Map, Value, hex};
 use crate::yaml;
 
 /// The maximum size, in bytes, of a file whose content itself is recorded instead of a digest.
 const MAX_INLINE_BYTES: usize = 1 << 20;
+
+/// The maximum size of the files of one digest together. Larger ones have no digest.
+const MAX_DIGESTED_BYTES: u64 = 1 << 30;
 
 /// The folders of an ensemble into which jobs write.
 const JOB_FOLDERS: &[&str] = &[
@@ -117,7 +121,14 @@ impl ReadFiles for LocalSystem {
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
-        fs::read(&self.readable(path)?).map_err(ReadError::from_system)
+        let limit = limits().value;
+        fs::read_within(&self.readable(path)?, limit as u64).map_err(|error| {
+            if error.is_too_large() {
+                ReadError::TooLarge { limit }
+            } else {
+                ReadError::from_system(error)
+            }
+        })
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -176,7 +187,7 @@ impl ReadFiles for LocalSystem {
         if fs::is_dir(&path) {
             return self.folder_digest(&path, None);
         }
-        let bytes = fs::read(&path).ok()?;
+        let bytes = fs::read_within(&path, MAX_DIGESTED_BYTES).ok()?;
         if bytes.len() > MAX_INLINE_BYTES {
             return Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))));
         }
@@ -189,7 +200,7 @@ impl ReadFiles for LocalSystem {
             let repository = Repository::discover(&path).ok().flatten();
             return self.folder_digest(&path, repository.as_ref());
         }
-        let bytes = fs::read(&path).ok()?;
+        let bytes = fs::read_within(&path, MAX_DIGESTED_BYTES).ok()?;
         Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))))
     }
 }
@@ -277,6 +288,7 @@ impl LocalSystem {
         let mut entries = fs::walk(folder, limits).ok()?;
         entries.sort_by(|left, right| left.path.cmp(&right.path));
         let mut hasher = Sha256::new();
+        let mut left = MAX_DIGESTED_BYTES;
         for entry in entries
             .iter()
             .filter(|entry| entry.kind == fs::EntryKind::File)
@@ -288,7 +300,8 @@ impl LocalSystem {
                 continue;
             }
             let name = name.to_string_lossy();
-            let contents = fs::read(&entry.path).ok()?;
+            let contents = fs::read_within(&entry.path, left).ok()?;
+            left = left.saturating_sub(contents.len() as u64);
             hasher.update((name.len() as u64).to_be_bytes());
             hasher.update(name.as_bytes());
             hasher.update(Sha256::digest(&contents));

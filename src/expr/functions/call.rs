@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 
+use crate::expr::budget;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
@@ -43,6 +44,7 @@ impl<'a> FunctionCall<'a> {
 
     /// Calls the function. The result has the marks of all arguments.
     pub(in crate::expr) fn invoke(&self, function: ExpressionFunction) -> Result<LazyValue, Error> {
+        budget::check()?;
         Ok(match function(self)? {
             LazyValue::Value(value) => LazyValue::Value(value.marked(self.marks.get())),
             other => other,

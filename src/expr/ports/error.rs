@@ -4,6 +4,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::value::limits::size_text;
+
 /// The reason why a file or directory cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
@@ -15,6 +17,12 @@ pub enum ReadError {
     Outside {
         /// How the user can allow the read.
         help: String,
+    },
+    /// A file that is larger than the limit.
+    #[error("the file is larger than {}; `--max-value` sets the limit", size_text(*limit))]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
     },
     /// A directory name that `get_dir` does not know.
     #[error("the location `{0}` is not known")]

@@ -96,13 +96,13 @@ impl Variables {
 
     /// Converts an engine value to a native value and keeps its sensitivity marks.
     pub(super) fn native_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
-        let mut budget = limits::MAX_OUTPUT;
+        let mut budget = limits::max_value();
         self.native_value_at(value, 0, &mut budget, false)
     }
 
     /// Converts an engine value for another evaluation: values that are already evaluated are quoted.
     pub(super) fn native_raw(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
-        let mut budget = limits::MAX_OUTPUT;
+        let mut budget = limits::max_value();
         self.native_value_at(value, 0, &mut budget, true)
     }
 

@@ -13,11 +13,13 @@ use minijinja::value::{
 use minijinja::{Environment, Error as JinjaError, ErrorKind, Output, State, UndefinedBehavior};
 
 use crate::expr::context::Context;
+use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::memo::Memo;
 use crate::expr::ports::SystemContext;
 use crate::expr::scope::Scope;
+use crate::expr::tracker::RenderNotes;
 use crate::value::{Handle, Map, Value};
 
 use super::engine::{environment, write_value};
@@ -145,6 +147,7 @@ impl DocumentRenderer {
         values: &Map,
     ) -> Result<RenderedDocument, DocumentError> {
         let tracker = self.variables.evaluator.tracker();
+        let _run = tracker.begin_evaluation();
         let outer = tracker.begin_notes();
         let give = |value: &Value| self.variables.engine_value(LazyValue::Value(value.clone()));
         let values = values
@@ -159,7 +162,7 @@ impl DocumentRenderer {
         let rendered =
             template.and_then(|template| template.render(JinjaValue::from_object(context)));
         let notes = tracker.end_notes(outer);
-        match rendered {
+        match rendered.and_then(|done| self.variables.check_budget().map(|()| done)) {
             Ok(mut done) => {
                 // The engine drops the last line break.
                 if text.ends_with('\n') && prepared.ends_with('\n') {
@@ -170,7 +173,7 @@ impl DocumentRenderer {
                     sensitive: notes.marks.sensitive,
                 })
             }
-            Err(error) => Err(document_error(&error, notes.missing)),
+            Err(error) => Err(document_error(&error, notes)),
         }
     }
 }
@@ -237,6 +240,9 @@ impl Object for DocumentVariables {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
+        if let Err(error) = self.variables.check_budget() {
+            return Some(JinjaValue::from(error));
+        }
         let found = self.values.get(key).cloned();
         let missing = found.is_none().then(|| format!("`{key}` is not defined"));
         self.variables
@@ -253,7 +259,7 @@ impl Object for DocumentVariables {
 }
 
 /// Converts an engine error. The innermost error has the most precise message and position.
-fn document_error(error: &JinjaError, missing: Option<String>) -> DocumentError {
+fn document_error(error: &JinjaError, notes: RenderNotes) -> DocumentError {
     let mut innermost = error;
     let mut source = error.source();
     while let Some(next) = source {
@@ -263,7 +269,11 @@ fn document_error(error: &JinjaError, missing: Option<String>) -> DocumentError 
         source = next.source();
     }
     let problem = match innermost.kind() {
+        _ if notes.error.as_ref().is_some_and(Error::is_final) => notes
+            .error
+            .map_or_else(String::new, |error| error.to_string()),
         ErrorKind::UndefinedError => {
+            let missing = notes.missing;
             missing.unwrap_or_else(|| "an undefined value is used".to_owned())
         }
         ErrorKind::SyntaxError => {

@@ -9,12 +9,14 @@ use minijinja::{
     Value as JinjaValue,
 };
 
+use crate::expr::budget;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::Scene;
 use crate::expr::reads::Read;
 use crate::expr::tracker::RenderNotes;
 use crate::value::Value;
+use crate::value::limits::size_text;
 
 use super::error::filter_error;
 use super::lazy_object::LazyObject;
@@ -59,6 +61,28 @@ struct OutputState {
     last: Option<JinjaValue>,
     length: usize,
     total: usize,
+}
+
+impl OutputState {
+    /// Counts output. Returns an error if the output exceeds its maximum size.
+    fn add(&mut self, length: usize) -> Result<(), JinjaError> {
+        self.total = self.total.saturating_add(length);
+        if self.total > limits::max_value() {
+            return Err(filter_error(format!(
+                "the output of the template exceeds {}; `--max-value` sets the limit",
+                size_text(limits::max_value())
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Counts the plain text of a template that follows, which the engine writes by itself.
+pub(super) fn count_output(state: &mut State, length: usize) -> Result<bool, JinjaError> {
+    state
+        .get_or_insert_extension(OutputState::default())
+        .add(length)?;
+    Ok(true)
 }
 
 impl Engine {
@@ -139,13 +163,7 @@ fn write_checked(
     output.write_str(text)?;
     let emitted = state.get_or_insert_extension(OutputState::default());
     emitted.count += 1;
-    emitted.total += text.len();
-    if emitted.total > limits::MAX_OUTPUT {
-        return Err(filter_error(format!(
-            "the output of the template exceeds {} MiB",
-            limits::MAX_OUTPUT >> 20
-        )));
-    }
+    emitted.add(text.len())?;
     emitted.length = text.len();
     emitted.last = Some(value.clone());
     Ok(())
@@ -182,13 +200,16 @@ impl Evaluator {
             self.tracker().record_read(Read::Entity(of), None);
         }
         let outer = self.tracker().begin_notes();
-        let rendered = render(text.trim(), variables);
+        let rendered = match budget::check() {
+            Ok(()) => render(text.trim(), variables),
+            Err(error) => Err(variables.engine_error(error)),
+        };
         variables.clear_cache();
         let notes = self.tracker().end_notes(outer);
-        match rendered {
+        let rendered = rendered.map_err(|error| explain(&error, text, &notes));
+        match budget::settle(rendered) {
             Ok(rendered) => Ok((Some(rendered), notes)),
             Err(error) => {
-                let error = explain(&error, text, &notes);
                 if scene.context.strict || !matches!(error.innermost(), Error::Undefined { .. }) {
                     return Err(error);
                 }
@@ -272,7 +293,8 @@ fn output_value(
     state: &State<'_, '_>,
     variables: &Arc<Variables>,
 ) -> Result<Value, JinjaError> {
-    let Some(emitted) = state.get_extension::<OutputState>() else {
+    let emitted = state.get_extension::<OutputState>();
+    let Some(emitted) = emitted.filter(|emitted| emitted.count > 0) else {
         return Ok(match output {
             "" => Value::Null,
             text => python_literal::native(text),

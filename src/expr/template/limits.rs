@@ -2,30 +2,34 @@
 
 use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
 
+use crate::value::limits::{limits, size_text};
+
 use super::error::{Result, filter_error};
 use super::lazy_object::LazyObject;
-
-/// The maximum length of a text, in bytes.
-pub(super) const MAX_TEXT: usize = 16 << 20;
-
-/// The maximum length of a text in a variable, in bytes. It is lower because a template can join variables.
-const MAX_VARIABLE: usize = 4 << 20;
 
 /// The maximum number of items of a list.
 pub(super) const MAX_ITEMS: usize = 1 << 20;
 
-/// The maximum total output of a template, in bytes.
-pub(super) const MAX_OUTPUT: usize = 64 << 20;
-
 /// The maximum nesting depth of lists and maps.
 const MAX_DEPTH: usize = 100;
 
+/// Returns the maximum size of a value and of the output of a template, in bytes.
+pub(super) fn max_value() -> usize {
+    limits().value
+}
+
+/// Returns the maximum size of a value in a variable, in bytes. It is lower because a template can join
+/// variables.
+fn max_variable() -> usize {
+    max_value() / 4
+}
+
 /// Returns an error if a text would be too long.
 pub(super) fn check_text_length(length: usize) -> Result<()> {
-    if length > MAX_TEXT {
+    if length > max_value() {
         return Err(filter_error(format!(
-            "the text would be longer than {} MiB",
-            MAX_TEXT >> 20
+            "the text would be longer than {}; `--max-value` sets the limit",
+            size_text(max_value())
         )));
     }
     Ok(())
@@ -47,12 +51,12 @@ pub(super) fn check_item_count(count: usize) -> Result<()> {
     reason = "the engine passes arguments by value"
 )]
 pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
-    let mut budget = MAX_VARIABLE;
+    let mut budget = max_variable();
     for value in values.iter() {
         if !fits(value, &mut budget, 0) {
             return Err(filter_error(format!(
-                "the value of a variable would exceed {} MiB",
-                MAX_VARIABLE >> 20
+                "the value of a variable would exceed {}, a quarter of `--max-value`",
+                size_text(max_variable())
             )));
         }
     }
@@ -92,4 +96,19 @@ fn fits(value: &JinjaValue, budget: &mut usize, depth: usize) -> bool {
         }
         _ => true,
     }
+}
+
+/// Returns an error if the items of a list together are larger than a value may be. An item that occurs more
+/// than once counts each time.
+pub(super) fn check_items(list: &JinjaValue) -> Result<()> {
+    let mut size = 0_usize;
+    let Some(_) = list.len() else {
+        // A stream can be read only once.
+        return Ok(());
+    };
+    for item in list.try_iter()? {
+        size = size.saturating_add(item.as_str().map_or(8, str::len));
+        check_text_length(size)?;
+    }
+    Ok(())
 }

@@ -83,10 +83,8 @@ fn run_lookup(
             let plain = results.into_iter().map(|it| tracker.note_data(it));
             Ok(Some((plain.collect(), returns_list)))
         }
-        // A refused action is reported even if the options ignore other errors.
-        Err(error) if !lenient || matches!(error.innermost(), Error::Refused { .. }) => {
-            Err(variables.engine_error(error))
-        }
+        // A refused action and the end of the budget are reported even if the options ignore other errors.
+        Err(error) if !lenient || error.is_final() => Err(variables.engine_error(error)),
         Err(_) => Ok(None),
     }
 }

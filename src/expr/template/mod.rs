@@ -3,6 +3,7 @@
 //! tests, lookups and conversions.
 
 mod arguments;
+mod builtin;
 mod collections;
 mod combinatorics;
 mod conversion;

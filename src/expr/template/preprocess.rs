@@ -3,10 +3,13 @@
 use std::borrow::Cow;
 
 use super::mutable::MUTABLE_FUNCTION;
-use super::variables::CHECK_FUNCTION;
+use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION};
 
 /// The variable that receives the result of an inserted size check.
 const CHECK_RESULT: &str = "__kept";
+
+/// The length in bytes from which plain text between tags is counted as output, because a loop can repeat it.
+const COUNTED_LENGTH: usize = 64;
 
 /// The delimiters of blocks, variables and comments, in this order.
 #[derive(Debug, Clone)]
@@ -42,10 +45,9 @@ pub(super) fn prepare_source<'a>(
     delimiters: &Delimiters,
 ) -> Cow<'a, str> {
     let [block, variable, comment] = &delimiters.0;
-    let binds = ["set", "for", "with", "macro", "import_", "load_"]
-        .iter()
-        .any(|word| text.contains(word));
-    let is_plain = !binds || !text.contains(block[0].as_str());
+    let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let binds = || contains(&["set", "for", "with", "macro", "block", "import_", "load_"]);
+    let is_plain = !text.contains(block[0].as_str()) || !binds();
     if is_plain && (backslashes == Backslashes::Escape || !text.contains('\\')) {
         return Cow::Borrowed(text);
     }
@@ -53,8 +55,10 @@ pub(super) fn prepare_source<'a>(
         rest: text,
         output: String::with_capacity(text.len() + 64),
         block: [&block[0], &block[1]],
+        ends: [&block[1], &variable[1], &comment[1]],
         captures: Vec::new(),
         backslashes,
+        repeats: contains(&["for", "macro", "block", "include"]),
     };
     let kinds = [variable, comment, block];
     // The next start of each kind of tag; searched again only after it has been passed.
@@ -71,10 +75,11 @@ pub(super) fn prepare_source<'a>(
             Some(((*start)?, std::cmp::Reverse(kinds[kind][0].len()), kind))
         });
         let Some((at, _, kind)) = starts.min() else {
-            scanner.copy(scanner.rest.len());
+            scanner.plain(scanner.rest.len());
             return Cow::Owned(scanner.output);
         };
-        scanner.copy(at - here + kinds[kind][0].len());
+        scanner.plain(at - here);
+        scanner.copy(kinds[kind][0].len());
         match kind {
             0 => scanner.variable(&variable[1]),
             1 => {
@@ -90,15 +95,47 @@ struct TemplateScanner<'a> {
     rest: &'a str,
     output: String,
     block: [&'a str; 2],
+    /// The ends of all kinds of tags.
+    ends: [&'a str; 3],
     /// The variables of the open `{% set name %}` blocks.
     captures: Vec<String>,
     backslashes: Backslashes,
+    /// Whether the template can repeat a part of itself.
+    repeats: bool,
 }
 
 impl TemplateScanner<'_> {
     fn copy(&mut self, length: usize) {
         self.output.push_str(&self.rest[..length]);
         self.rest = &self.rest[length..];
+    }
+
+    /// Copies plain text. In a long one that the template can repeat, adds a tag that counts it as output.
+    ///
+    /// The tag stands after a character that is no white space, so that it changes no white space around tags.
+    fn plain(&mut self, length: usize) {
+        let text = &self.rest[..length];
+        if !self.repeats || length < COUNTED_LENGTH {
+            return self.copy(length);
+        }
+        // The end of the previous tag comes first.
+        let start = text.trim_start_matches(['-', '+']);
+        let end = self.ends.iter().find_map(|end| start.strip_prefix(*end));
+        let begin = length - end.unwrap_or(text).len();
+        let mut characters = text[begin..].char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            let at = begin + at;
+            let next = characters.peek().map(|(_, next)| *next);
+            if !character.is_whitespace() && next.is_some_and(|next| !next.is_whitespace()) {
+                self.copy(at + character.len_utf8());
+                let [start, end] = self.block;
+                self.output.push_str(&format!(
+                    "{start} set {CHECK_RESULT} = {COUNT_FUNCTION}({length}) {end}"
+                ));
+                return self.copy(length - at - character.len_utf8());
+            }
+        }
+        self.copy(length);
     }
 
     /// Copies an expression up to its end delimiter and doubles the backslashes if they are literal.
@@ -168,6 +205,15 @@ impl TemplateScanner<'_> {
             },
             _ => String::new(),
         };
+        let mut length = length;
+        let condition = expression_length(inner, " if ");
+        if name == "for" && condition < inner.len() {
+            // The engine checks the condition for all items before the first round.
+            let condition = condition + " if ".len();
+            self.copy(condition);
+            self.output.push_str(&format!("{COUNT_FUNCTION}(0) and "));
+            length -= condition;
+        }
         let control = inner.ends_with(['-', '+']) && !inner.trim_start().is_empty();
         self.copy(length - usize::from(control && !bound.trim().is_empty()));
         if bound.trim().is_empty() {
@@ -187,6 +233,8 @@ impl TemplateScanner<'_> {
                 .trim_start_matches(['-', '+'])
                 .trim_start();
             if word.starts_with("endraw") {
+                let end = self.rest[from..].find(self.block[1]);
+                from = end.map_or(self.rest.len(), |end| from + end);
                 break;
             }
         }
@@ -331,6 +379,34 @@ mod tests {
     }
 
     #[test]
+    fn long_text_that_a_loop_can_repeat_is_counted() {
+        let text = "x ".repeat(40);
+        let counted = |tag: &str, text: &str, end: &str| {
+            let all = text.len() + end.len() + "-".len();
+            let count = format!("{{% set {CHECK_RESULT} = {COUNT_FUNCTION}({all}) %}}");
+            let (first, rest) = text.split_at(text.find("xx").unwrap() + 1);
+            format!("{tag}{end}{first}{count}{rest}")
+        };
+        let long = format!(" \n{text}xx {text}");
+        let first_loop = "{% for a in b -";
+        let check = format!("%}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}(a) -");
+        assert_eq!(
+            shown(&format!("{first_loop}%}}{long}{{%- endfor %}}{text}")),
+            counted("{% for a in b ", &long, "%}").replacen(
+                "{% for a in b ",
+                &format!("{{% for a in b {check}"),
+                1
+            ) + &format!("{{%- endfor %}}{text}")
+        );
+        let raw = format!("{{% for %}}{{% raw %}}{{{{ {text} }}}}{{% endraw %}}{text}");
+        assert_eq!(shown(&raw), raw);
+        assert_eq!(
+            shown(&format!("{{% if for %}}{text}")),
+            format!("{{% if for %}}{text}")
+        );
+    }
+
+    #[test]
     fn what_tags_bind_is_checked() {
         let check = format!("%}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}");
         let pairs = [
@@ -340,8 +416,8 @@ mod tests {
                 format!("{{%- set ns.a = ns.a ~ 'b' {check}(ns.a) -%}}"),
             ),
             (
-                "{% for a, b in c if d %}",
-                format!("{{% for a, b in c if d {check}(a, b) %}}"),
+                "{%- for a, b in c if d -%}",
+                format!("{{%- for a, b in c if {COUNT_FUNCTION}(0) and d {check}(a, b) -%}}"),
             ),
             (
                 "{% with a = [1, 2], b = c %}",
@@ -354,6 +430,10 @@ mod tests {
             (
                 "{% set a %}x{% endset %}",
                 format!("{{% set a %}}x{{% endset {check}(a) %}}"),
+            ),
+            (
+                "{% for a in (b if c else d) %}",
+                format!("{{% for a in (b if c else d) {check}(a) %}}"),
             ),
             ("{% if set == for %}x", "{% if set == for %}x".to_owned()),
             ("{% for", "{% for".to_owned()),

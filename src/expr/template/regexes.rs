@@ -21,6 +21,9 @@ const REPLACE: &[&str] = &[
 const SEARCH: &[&str] = &[VARIADIC, "ignorecase", "multiline"];
 const FIND_ALL: &[&str] = &["regex", "multiline", "ignorecase"];
 
+/// The number of replacements after which the budget of the evaluation is checked.
+const MATCHES_PER_CHECK: usize = 1024;
+
 /// The filters on regular expressions, by name.
 pub(super) const FILTERS: FilterTable = &[
     ("regex_replace", REPLACE, regex_replace),
@@ -64,6 +67,9 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         limits::check_text_length(done.len())?;
         last = whole.end();
         replaced += 1;
+        if replaced % MATCHES_PER_CHECK == 0 {
+            args.variables.check_budget()?;
+        }
     }
     let required = args.size("mandatory_count")?.unwrap_or_default();
     if required > 0 && required != replaced {

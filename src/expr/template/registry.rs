@@ -12,15 +12,16 @@ use crate::expr::lazy::LazyValue;
 use crate::value::{Map, Value};
 
 use super::error::{Result, filter_error};
-use super::variables::{CHECK_FUNCTION, Variables};
+use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION, Variables};
 use super::{
-    arguments, collections, combinatorics, dates, limits, lookup, paths, regexes, serialization,
-    text, text_layout,
+    arguments, builtin, collections, combinatorics, dates, engine, limits, lookup, paths, regexes,
+    serialization, text, text_layout,
 };
 
 /// Adds the filters and functions to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
     minijinja_contrib::add_to_environment(environment);
+    builtin::add(environment);
     environment.add_filter("eval", eval);
     environment.add_filter("ref", eval);
     environment.add_filter("map_value", map_value);
@@ -41,6 +42,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function("dict", dict);
     environment.add_function("undef", undef);
     environment.add_function(CHECK_FUNCTION, limits::check_values);
+    environment.add_function(COUNT_FUNCTION, engine::count_output);
     environment.add_function("lookup", lookup::lookup_function);
     environment.add_function("query", lookup::query_function);
     environment.add_function("q", lookup::query_function);

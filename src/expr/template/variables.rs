@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value as JinjaValue, from_args};
 use minijinja::{Error as JinjaError, ErrorKind, State};
 
+use crate::expr::budget;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::functions::{self, FunctionCall};
@@ -63,14 +64,21 @@ impl Variables {
         let functions = functions
             .as_ref()
             .and_then(|value| value.downcast_object_ref::<FunctionObject>());
-        functions
+        let variables = functions
             .map(|functions| Arc::clone(&functions.0))
             .ok_or_else(|| {
                 JinjaError::new(
                     ErrorKind::InvalidOperation,
                     "the template redefines the reserved name `__unfurl`",
                 )
-            })
+            })?;
+        variables.check_budget()?;
+        Ok(variables)
+    }
+
+    /// Returns an error if the budget of the evaluation is used up.
+    pub(super) fn check_budget(&self) -> Result<(), JinjaError> {
+        budget::check().map_err(|error| self.engine_error(error))
     }
 
     /// Resolves a name. None if it is not defined.
@@ -131,6 +139,9 @@ impl Variables {
         if name == "__unfurl" {
             return Some(JinjaValue::from_object(FunctionObject(Arc::clone(self))));
         }
+        if let Err(error) = self.check_budget() {
+            return Some(JinjaValue::from(error));
+        }
         if let Some(known) = self.cached().get(name) {
             return Some(known.clone());
         }
@@ -159,8 +170,11 @@ impl Variables {
 /// The name of the function that checks the size of an assigned value. `preprocess` inserts the calls.
 pub(super) const CHECK_FUNCTION: &str = "__checked";
 
+/// The name of the function that counts plain text of a template. `preprocess` inserts the calls.
+pub(super) const COUNT_FUNCTION: &str = "__counted";
+
 /// The global functions of the engine, which are not variables.
-const GLOBALS: [&str; 14] = [
+const GLOBALS: [&str; 15] = [
     "range",
     "dict",
     "debug",
@@ -175,6 +189,7 @@ const GLOBALS: [&str; 14] = [
     "joiner",
     "undef",
     CHECK_FUNCTION,
+    COUNT_FUNCTION,
 ];
 
 /// The variables in the form of an engine object.
