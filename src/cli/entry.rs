@@ -12,6 +12,7 @@ use super::commands::{
     commit, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver, op, plan,
     recover, run, state, status, task, transfer, validate,
 };
+use super::limits;
 use super::output::{Context, Output};
 use super::route::route;
 use crate::ops::{Failure, GUARD_COMMAND, run_guard, schema};
@@ -70,6 +71,7 @@ fn start() -> ExitCode {
             return print_usage(&error);
         }
     };
+    limits::apply(&cli.global);
     let cx = &Context {
         output: Output::new(&cli.global),
         global: cli.global,

@@ -6,7 +6,15 @@
 pub(super) const RUN_HOSTS: &str = "run-hosts";
 
 /// Global options with a value. The value is not the command.
-const WITH_VALUE: [&str; 4] = ["--home", "--loglevel", "--logfile", "--allow"];
+const WITH_VALUE: [&str; 7] = [
+    "--home",
+    "--loglevel",
+    "--logfile",
+    "--allow",
+    "--max-text",
+    "--max-value",
+    "--eval-timeout",
+];
 /// Long options that choose hosts and so select `run` over hosts.
 const HOST_OPTIONS: [&str; 3] = ["--hosts", "--roles", "--hosts-file"];
 
