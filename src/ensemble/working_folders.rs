@@ -280,7 +280,11 @@ impl WorkingFolders {
         self.move_planned(folder, self.failed(folder, task))
     }
 
-    fn move_planned(&self, folder: &FolderPath, to: PathBuf) -> Result<Option<PathBuf>, FolderError> {
+    fn move_planned(
+        &self,
+        folder: &FolderPath,
+        to: PathBuf,
+    ) -> Result<Option<PathBuf>, FolderError> {
         let (root, planned) = self.planned_folder()?;
         let planned = planned.join(&folder.relative);
         if root.info(&planned)?.is_none() {

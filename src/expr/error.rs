@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::diagnostic::Diagnostic;
-use crate::value::limits::size_text;
+use crate::text::format_size;
 use crate::value::{Handle, Secrets};
 
 use super::reads::Reads;
@@ -88,7 +88,7 @@ pub enum Error {
     )]
     TimedOut { limit: Duration },
     /// A value that is larger than the limit.
-    #[error("the value is larger than {}; `--max-value` sets the limit", size_text(*limit))]
+    #[error("the value is larger than {}; `--max-value` sets the limit", format_size(*limit as u64))]
     TooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -260,6 +260,13 @@ impl Engine {
             return;
         }
         for (name, value) in &outputs {
+            if value.has_data()
+                && let Err(message) = check_name("an output", name)
+            {
+                outcome.errors.push(message);
+                outcome.success = false;
+                continue;
+            }
             let mapping = operation.outputs.get(name);
             // A map defines the output and may contain the mapping.
             let mapping = mapping.and_then(|mapping| match mapping.as_map() {

@@ -11,6 +11,7 @@ use super::task_record::{
     Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskUnit,
 };
 use super::task_stage::FinishedTask;
+use crate::topology::without_directives;
 use crate::value::{Handle, Map, Value, insert_some};
 
 impl Engine {
@@ -92,7 +93,7 @@ impl Engine {
 
     fn task_data(&self, task: &Task) -> TaskData {
         let inputs = task.reads.resolved.iter();
-        let inputs = inputs.map(|(name, value)| (Arc::clone(name), value.redacted()));
+        let inputs = inputs.map(|(name, value)| (Arc::clone(name), recorded(value)));
         let outcome = task.finished().map(|finished| &finished.outcome);
         let result = outcome.and_then(|outcome| outcome.result.as_ref());
         let outputs = outcome.and_then(|outcome| outcome.outputs.as_ref());
@@ -102,7 +103,7 @@ impl Engine {
             messages: task.errors.clone(),
             dependencies: self.dependency_records(task),
             outputs: outputs.map(redacted_map),
-            result: result.map(Value::redacted).unwrap_or_default(),
+            result: result.map(recorded).unwrap_or_default(),
         }
     }
 
@@ -115,7 +116,7 @@ impl Engine {
             insert_some(&mut entries, ".added", change.added.clone());
             if !entries.is_empty() {
                 let key = self.topology.entity(*of).key.shared();
-                changes.insert(key, Value::from(entries).redacted());
+                changes.insert(key, recorded(&Value::from(entries)));
             }
         }
         changes
@@ -128,7 +129,7 @@ impl Engine {
             value: if dependency.value.is_null() {
                 Value::Null
             } else {
-                dependency.value.redacted()
+                recorded(&dependency.value)
             },
             write_only: dependency.write_only,
         })
@@ -273,6 +274,11 @@ impl Engine {
 fn redacted_map(map: &Map) -> Map {
     let entries = map.iter();
     entries
-        .map(|(name, value)| (Arc::clone(name), value.redacted()))
+        .map(|(name, value)| (Arc::clone(name), recorded(value)))
         .collect()
+}
+
+/// Returns a value as records of tasks contain it.
+fn recorded(value: &Value) -> Value {
+    without_directives(value.redacted())
 }

@@ -16,7 +16,7 @@ use super::read_scope::{OutsideError, ReadScope};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
 use crate::system::{archive, fs};
-use crate::value::limits::size_text;
+use crate::text::format_size;
 use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Node, parse};
 
 const TEXT_LIMIT_HINT: &str = "`--max-text` sets the limit";
@@ -131,18 +131,20 @@ impl<'a> FileLoader<'a> {
             return Ok(text.to_owned());
         }
         let bytes = match &self.archive {
-            None => fs::read_within(&self.readable(path)?, self.limits.max_bytes as u64).map_err(|error| {
-                if error.is_too_large() {
-                    let limit = size_text(self.limits.max_bytes);
-                    let message = format!("`{}` is larger than {limit}", path.display());
-                    return Diagnostic::error(message).help(TEXT_LIMIT_HINT);
-                }
-                let diagnostic = Diagnostic::error(&error);
-                match error.hint() {
-                    Some(hint) => diagnostic.help(hint),
-                    None => diagnostic,
-                }
-            })?,
+            None => fs::read_within(&self.readable(path)?, self.limits.max_bytes as u64).map_err(
+                |error| {
+                    if error.is_too_large() {
+                        let limit = format_size(self.limits.max_bytes as u64);
+                        let message = format!("`{}` is larger than {limit}", path.display());
+                        return Diagnostic::error(message).help(TEXT_LIMIT_HINT);
+                    }
+                    let diagnostic = Diagnostic::error(&error);
+                    match error.hint() {
+                        Some(hint) => diagnostic.help(hint),
+                        None => diagnostic,
+                    }
+                },
+            )?,
             Some(archive) => archive.get(path).cloned().flatten().ok_or_else(|| {
                 Diagnostic::error(format!("`{}` is not a text file", path.display()))
             })?,
@@ -250,7 +252,7 @@ impl<'a> FileLoader<'a> {
         if total <= self.limits.max_bytes {
             return Ok(());
         }
-        let limit = size_text(self.limits.max_bytes);
+        let limit = format_size(self.limits.max_bytes as u64);
         let message = format!("the files have {total} bytes together, but the limit is {limit}");
         Err(Diagnostic::error(message)
             .label(Span::new(source, 0, 0), "")

@@ -82,7 +82,7 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
         let within = topology.root_within(*handle);
         let within = within.map(|root| {
             let (inputs, outputs) = nested(root);
-            nested_record(topology, root, inputs, outputs, &mut records)
+            nested_record(topology, root, &inputs, outputs, &mut records)
         });
         let children = collect(topology, *handle, &mut records);
         let effective = |of| topology.effective(of);
@@ -97,12 +97,12 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
 fn nested_record(
     topology: &Topology,
     root: Handle,
-    inputs: Map,
+    inputs: &Map,
     outputs: Map,
     records: &mut InstanceRecords,
 ) -> Map {
     let mut record = Map::new();
-    record.insert("inputs".into(), Value::from(to_record_map(&inputs)));
+    record.insert("inputs".into(), Value::from(to_record_map(inputs)));
     record.insert(
         "outputs".into(),
         to_record(&Value::from(outputs).with_externals_resolved()),

@@ -71,7 +71,41 @@ fn is_expression(map: &Map, value: &Value) -> bool {
 
 /// Whether a map would be something else on reading: an expression, or a directive of the loader.
 fn is_interpreted(map: &Map, value: &Value) -> bool {
-    is_expression(map, value) || map.keys().any(|key| key.starts_with('+') || &**key == "<<")
+    is_expression(map, value) || map.keys().any(|key| is_directive(key))
+}
+
+/// Whether a key is a directive of the loader, which merges or includes other content.
+fn is_directive(key: &str) -> bool {
+    key.starts_with('+') || key == "<<"
+}
+
+/// Quotes the maps in a value whose keys would be directives of the loader, such as `+include`. Records of
+/// tasks are never evaluated, but they are loaded.
+pub fn without_directives(value: Value) -> Value {
+    if !has_directive(&value) {
+        return value;
+    }
+    match &value {
+        Value::Map(map) if map.keys().any(|key| is_directive(key)) => quoted_map(&value),
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, item)| (Arc::clone(key), without_directives(item.clone()))),
+        ),
+        Value::List(items) => Value::list(items.iter().cloned().map(without_directives)),
+        Value::Data(inner) => without_directives(Value::clone(inner)),
+        _ => value,
+    }
+}
+
+fn has_directive(value: &Value) -> bool {
+    match value {
+        Value::List(items) => items.iter().any(has_directive),
+        Value::Map(map) => map
+            .iter()
+            .any(|(key, item)| is_directive(key) || has_directive(item)),
+        Value::Data(inner) => has_directive(inner),
+        _ => false,
+    }
 }
 
 fn has_evaluated(value: &Value) -> bool {
@@ -87,10 +121,7 @@ fn has_evaluated(value: &Value) -> bool {
 fn quoted(value: &Value) -> Value {
     match value {
         Value::Str(text) if is_evaluated(text) => quotation(text, TEXT_END),
-        Value::Map(map) if is_interpreted(map, value) => {
-            let json = serde_json::to_string(&value.redacted());
-            quotation(&json.unwrap_or_else(|_| "null".to_owned()), MAP_END)
-        }
+        Value::Map(map) if is_interpreted(map, value) => quoted_map(value),
         Value::List(_) | Value::Map(_) if !has_evaluated(value) => value.without_data(),
         Value::List(items) => Value::list(items.iter().map(quoted)),
         Value::Map(map) => Value::map(
@@ -100,6 +131,11 @@ fn quoted(value: &Value) -> Value {
         Value::Data(inner) => quoted(inner),
         other => other.clone(),
     }
+}
+
+fn quoted_map(value: &Value) -> Value {
+    let json = serde_json::to_string(&value.redacted());
+    quotation(&json.unwrap_or_else(|_| "null".to_owned()), MAP_END)
 }
 
 fn quotation(text: &str, end: &str) -> Value {

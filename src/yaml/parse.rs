@@ -13,7 +13,7 @@ use super::builder::{Builder, CollectionHead, ParseStop};
 use super::unindented_quotes::IndentedCopy;
 use super::{Limits, Node, NodeKind, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
-use crate::value::limits::size_text;
+use crate::text::format_size;
 
 /// Parses a text of `sources` as one document. An empty text gives null.
 ///
@@ -55,7 +55,7 @@ pub fn parse_as(
         let message = format!(
             "the text has {} bytes, but the limit is {}",
             text.len(),
-            size_text(byte_limit)
+            format_size(byte_limit as u64)
         );
         return Err(Diagnostic::error(message)
             .label(Span::new(source, 0, 0), "")

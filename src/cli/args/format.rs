@@ -69,6 +69,14 @@ pub(in crate::cli) fn byte_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write a number of bytes, or `64K`, `10M`, `2G`, `1T`".to_owned())
 }
 
+/// Parses a limit in bytes, which must be more than 0.
+pub(in crate::cli) fn limit_size(text: &str) -> Result<usize, String> {
+    match byte_size(text)? {
+        0 => Err("a limit of size must be more than 0".to_owned()),
+        size => Ok(usize::try_from(size).unwrap_or(usize::MAX)),
+    }
+}
+
 /// Parses a duration like [`duration`], but refuses 0.
 pub(in crate::cli) fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {

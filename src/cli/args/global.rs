@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::cli::args::format::positive_duration;
-use crate::value::limits::parse_size;
+use crate::cli::args::format::{limit_size, positive_duration};
 
 /// The accepted names of message levels for `--loglevel`.
 const LEVELS: [&str; 8] = [
@@ -35,10 +34,10 @@ pub(in crate::cli) struct Global {
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
     pub(in crate::cli) allow: Vec<String>,
     /// Limit of the YAML text of one file, and of all files of a project together, such as 512MiB
-    #[arg(long, global = true, env = "UNFURL_MAX_TEXT", value_name = "SIZE", value_parser = parse_size, default_value = "256MiB")]
+    #[arg(long, global = true, env = "UNFURL_MAX_TEXT", value_name = "SIZE", value_parser = limit_size, default_value = "256MiB")]
     pub(in crate::cli) max_text: usize,
     /// Limit of one value and of one file that an expression reads, such as 64MiB
-    #[arg(long, global = true, env = "UNFURL_MAX_VALUE", value_name = "SIZE", value_parser = parse_size, default_value = "16MiB")]
+    #[arg(long, global = true, env = "UNFURL_MAX_VALUE", value_name = "SIZE", value_parser = limit_size, default_value = "16MiB")]
     pub(in crate::cli) max_value: usize,
     /// Limit of the CPU time that one property, input or template may take to evaluate
     #[arg(long, global = true, env = "UNFURL_EVAL_TIMEOUT", value_name = "DURATION", value_parser = positive_duration, default_value = "10s")]

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::value::limits::size_text;
+use crate::text::format_size;
 
 /// The reason why a file or directory cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ReadError {
         help: String,
     },
     /// A file that is larger than the limit.
-    #[error("the file is larger than {}; `--max-value` sets the limit", size_text(*limit))]
+    #[error("the file is larger than {}; `--max-value` sets the limit", format_size(*limit as u64))]
     TooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -15,18 +15,17 @@ use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::Scene;
 use crate::expr::reads::Read;
 use crate::expr::tracker::RenderNotes;
+use crate::text::format_size;
 use crate::value::Value;
-use crate::value::limits::size_text;
 
 use super::error::filter_error;
 use super::lazy_object::LazyObject;
-use super::parts::{self, Document, Part};
 use super::preprocess::{Delimiters, prepare_template};
 use super::variables::{VariableObject, Variables};
 use super::{header, limits, python_literal, python_methods, registry, test_functions};
 
 /// The maximum number of engine steps of a rendering.
-const FUEL: u64 = 5_000_000;
+pub(super) const FUEL: u64 = 5_000_000;
 
 /// The maximum number of compiled templates in an environment.
 const MAX_COMPILED: usize = 20_000;
@@ -70,7 +69,7 @@ impl OutputState {
         if self.total > limits::max_value() {
             return Err(filter_error(format!(
                 "the output of the template exceeds {}; `--max-value` sets the limit",
-                size_text(limits::max_value())
+                format_size(limits::max_value() as u64)
             )));
         }
         Ok(())
@@ -219,43 +218,6 @@ impl Evaluator {
     }
 }
 
-/// Renders a document in parts: the text of the template, and the values that may come from outside.
-pub(super) fn render_document(
-    text: &str,
-    variables: &Arc<Variables>,
-) -> Result<Document, JinjaError> {
-    let context = JinjaValue::from_object(VariableObject(Arc::clone(variables)));
-    let syntax = |problem| JinjaError::new(ErrorKind::SyntaxError, problem);
-    let (other_syntax, text) = header::split(text).map_err(syntax)?;
-    let undefined = if other_syntax.is_none() && tests_definedness(text) {
-        UndefinedBehavior::Chainable
-    } else {
-        UndefinedBehavior::Strict
-    };
-    let mut environment = environment(undefined, FUEL);
-    environment.set_formatter(parts::format_part);
-    let mut delimiters = Delimiters::default();
-    if let Some((syntax, other)) = other_syntax {
-        environment.set_syntax(syntax);
-        delimiters = other;
-    }
-    let text = prepare_template(text, &delimiters);
-    let template = environment.template_from_str(&text)?;
-    let writer = variables.parts.clone().unwrap_or_default();
-    let captured = template.render_captured_to(context, writer.clone())?;
-    let parts = writer.take();
-    let is_data = |part: &Part| matches!(part, Part::Data { .. });
-    let has_data = parts.iter().any(is_data);
-    if has_data && parts.len() > 1 {
-        return Ok(Document::Parts(parts));
-    }
-    let output = parts.into_iter().next().map(|part| match part {
-        Part::Text(text) | Part::Data { text, .. } => text,
-    });
-    let value = output_value(&output.unwrap_or_default(), captured.state(), variables)?;
-    Ok(Document::Whole(value.data_if(has_data)))
-}
-
 fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
     let context = JinjaValue::from_object(VariableObject(Arc::clone(variables)));
     let syntax = |problem| JinjaError::new(ErrorKind::SyntaxError, problem);
@@ -281,14 +243,14 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
 }
 
 /// Whether a template tests if something is defined.
-fn tests_definedness(text: &str) -> bool {
+pub(super) fn tests_definedness(text: &str) -> bool {
     ["default", "defined", "d("]
         .iter()
         .any(|word| text.contains(word))
 }
 
 /// Returns the native value of the output: the only value itself, or the text parsed as a literal.
-fn output_value(
+pub(super) fn output_value(
     output: &str,
     state: &State<'_, '_>,
     variables: &Arc<Variables>,

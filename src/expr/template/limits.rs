@@ -2,7 +2,8 @@
 
 use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
 
-use crate::value::limits::{limits, size_text};
+use crate::text::format_size;
+use crate::value::limits::limits;
 
 use super::error::{Result, filter_error};
 use super::lazy_object::LazyObject;
@@ -29,7 +30,7 @@ pub(super) fn check_text_length(length: usize) -> Result<()> {
     if length > max_value() {
         return Err(filter_error(format!(
             "the text would be longer than {}; `--max-value` sets the limit",
-            size_text(max_value())
+            format_size(max_value() as u64)
         )));
     }
     Ok(())
@@ -56,7 +57,7 @@ pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
         if !fits(value, &mut budget, 0) {
             return Err(filter_error(format!(
                 "the value of a variable would exceed {}, a quarter of `--max-value`",
-                size_text(max_variable())
+                format_size(max_variable() as u64)
             )));
         }
     }

@@ -19,6 +19,7 @@ mod lookup_files;
 mod lookup_lists;
 mod mersenne_twister;
 mod mutable;
+mod parted;
 mod parts;
 mod paths;
 mod percent_format;

@@ -6,15 +6,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use minijinja::{Error as JinjaError, Output, State, Value as JinjaValue};
-
-use crate::expr::error::Error;
-use crate::expr::evaluator::Evaluator;
-use crate::expr::lazy::Scene;
 use crate::value::Value;
-
-use super::engine;
-use super::variables::Variables;
 
 /// A rendered document.
 pub(in crate::expr) enum Document {
@@ -54,6 +46,11 @@ impl PartsWriter {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Sets the value that the template writes next, or None if its text is part of the document.
+    pub(super) fn begin_value(&self, value: Option<Value>) {
+        self.state().current = value;
+    }
+
     pub(super) fn take(&self) -> Vec<Part> {
         std::mem::take(&mut self.state().parts)
     }
@@ -86,54 +83,5 @@ impl Write for PartsWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Writes a value like the usual formatter, and keeps it apart if the template has accessed data.
-pub(super) fn format_part(
-    output: &mut Output,
-    state: &mut State,
-    value: &JinjaValue,
-) -> Result<(), JinjaError> {
-    let variables = Variables::from_state(state)?;
-    let native = if value.is_undefined() {
-        Value::Null
-    } else {
-        variables.native_value(value)?
-    };
-    let tracker = variables.evaluator.tracker();
-    tracker.note_marks(&native);
-    let is_foreign = tracker.has_data();
-    if let Some(writer) = variables.parts.as_ref().filter(|_| is_foreign) {
-        writer.state().current = Some(native);
-    }
-    let written = engine::format(output, state, value);
-    if let Some(writer) = &variables.parts {
-        writer.state().current = None;
-    }
-    written
-}
-
-impl Evaluator {
-    /// Renders a template whose output is a document, such as YAML.
-    pub(in crate::expr) fn template_document(
-        &self,
-        text: &str,
-        scene: &Scene,
-    ) -> Result<Document, Error> {
-        let variables = Variables::for_document(self.clone(), scene.clone(), text);
-        let (rendered, notes) = self.render_noted(text, &variables, engine::render_document)?;
-        let sensitive = notes.marks.sensitive;
-        Ok(match rendered.unwrap_or(Document::Whole(Value::Null)) {
-            Document::Whole(value) => Document::Whole(value.sensitive_if(sensitive)),
-            Document::Parts(mut parts) => {
-                for part in &mut parts {
-                    if let Part::Data { value, .. } = part {
-                        *value = std::mem::take(value).sensitive_if(sensitive);
-                    }
-                }
-                Document::Parts(parts)
-            }
-        })
     }
 }

@@ -236,6 +236,7 @@ fn s3_output_adds_no_structure_to_a_result_template() {
 
 /// V2, row 1: output may give names, attributes and states, and nothing that selects code.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of updates and messages")]
 fn s3_output_selects_no_code() {
     let code = json!({"Standard": {"configure": {"implementation": "Shell", "inputs": {"command": "touch ran"}}}});
     let whole =
