@@ -102,6 +102,11 @@ pub mod name {
     pub use crate::name::Status;
 }
 
+/// Items of the crate's module `project`, re-exported for tests.
+pub mod project {
+    pub use crate::project::{StoreError, record_cloned, record_created};
+}
+
 /// Items of the crate's module `ops`, re-exported for tests.
 pub mod ops {
     pub use crate::ops::{

@@ -27,6 +27,7 @@ use super::commands::status::StatusArgs;
 use super::commands::task::TaskArgs;
 use super::commands::transfer::GetArgs;
 use super::commands::transfer::PutArgs;
+use super::commands::trust::TrustArgs;
 use super::commands::validate::ValidateArgs;
 use super::route::RUN_HOSTS;
 use crate::ops::schema::SchemaKind;
@@ -97,6 +98,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
+    Trust(TrustArgs),
     /// Record the results of a crashed job, or of a job whose record could not be saved
     Recover(RecoverArgs),
     /// Print the version

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use super::record_files::RecordFiles;
-use crate::git::{Error, MergeDriver, MergeRule, Repository};
-use crate::system::env;
-use crate::text::force_quote_word;
+use crate::git::{Error, MergeDriver, MergeRule, Repository, own_merge_command};
 
 /// Installs the merge driver and the attribute rules in the repository of an ensemble.
 ///
@@ -13,7 +11,7 @@ use crate::text::force_quote_word;
 ///
 /// Git's configuration cannot be written.
 pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(), Error> {
-    let Ok(path) = env::current_exe() else {
+    let Some(command) = own_merge_command() else {
         return Ok(());
     };
     let Some(manifest) = repository.relative(record.manifest()) else {
@@ -38,10 +36,6 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
             driver: "union",
         },
     ];
-    let command = format!(
-        "{} merge-driver -- %O %A %B %P",
-        force_quote_word(&path.to_string_lossy()).replace('%', "%%")
-    );
     let driver = MergeDriver {
         name: "unfurl",
         description: "merges the records of ensembles",

@@ -87,10 +87,11 @@ impl RecordCommit {
     pub(crate) fn prepare(
         request: CommitRequest,
         manifest: &Path,
+        trusts: &dyn Fn(&Path) -> bool,
         notify: &mut dyn FnMut(&str),
     ) -> Result<Self, CommitError> {
         let record = RecordFiles::of(manifest);
-        let repository = find_repository(&record, &request, notify)?;
+        let repository = find_repository(&record, &request, trusts, notify)?;
         let mut prepared = Self {
             request,
             repository,
@@ -99,7 +100,32 @@ impl RecordCommit {
         };
         let before = prepared.changed()?;
         prepared.changed_before = before.into_iter().collect();
+        prepared.check_filters()?;
         Ok(prepared)
+    }
+
+    /// Refuses files that the job will commit or may write, if their filter may not run.
+    fn check_filters(&self) -> Result<(), Error> {
+        let base = self.record.base();
+        let tracked = self.repository.files_with_filters(base)?;
+        let names = [
+            "jobs.tsv",
+            "changes/job2026-11-23-08-54-17-A6BN8sHF.yaml",
+            "artifacts/x",
+            "active/x",
+            "spec/x",
+        ];
+        let mut files: Vec<PathBuf> = names.iter().map(|name| base.join(name)).collect();
+        files.push(self.record.manifest().to_owned());
+        let root = self.repository.root();
+        let tracked = tracked.into_iter().map(|path| root.join(path));
+        files.extend(
+            tracked.filter(|file| self.record.is_record(file) || self.record.is_task_output(file)),
+        );
+        let files = files
+            .iter()
+            .filter_map(|file| self.repository.relative(file));
+        self.repository.check_filters(&files.collect::<Vec<_>>())
     }
 
     /// Returns the files with uncommitted changes in the ensemble's folder.
@@ -171,6 +197,7 @@ pub(crate) fn default_message(job: Option<&str>) -> String {
 fn find_repository(
     record: &RecordFiles,
     request: &CommitRequest,
+    trusts: &dyn Fn(&Path) -> bool,
     notify: &mut dyn FnMut(&str),
 ) -> Result<Repository, CommitError> {
     let option = request.option();
@@ -178,6 +205,7 @@ fn find_repository(
         let folder = record.base().to_owned();
         return Err(CommitError::NoRepository { folder, option });
     };
+    let repository = repository.trusted_if(trusts);
     repository.check_ready_to_commit()?;
     let manifest = record.manifest();
     let ignored = repository.is_ignored(manifest).unwrap_or(false);
@@ -201,12 +229,15 @@ fn find_repository(
         let root = repository.root().to_owned();
         return Err(CommitError::NoRemote { root });
     }
+    if let Some(target) = repository.push_target().filter(|_| request.push) {
+        repository.check_push(&target.remote)?;
+    }
     Ok(repository)
 }
 
 /// Patterns of files that must not be committed, each with a path to test it. Projects of older versions do
 /// not ignore all of them.
-const EXCLUDED_PATTERNS: [(&str, &str); 11] = [
+const EXCLUDED_PATTERNS: [(&str, &str); 12] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
@@ -218,6 +249,7 @@ const EXCLUDED_PATTERNS: [(&str, &str); 11] = [
     ("*.rescue", "ensemble.yaml.A.rescue"),
     ("*.owner.lock", "ensemble.yaml.owner.lock"),
     ("**/local/digest.key", "local/digest.key"),
+    ("**/local/trust.yaml", "local/trust.yaml"),
 ];
 
 /// Excludes a job's private files from git, in this clone only (`.git/info/exclude`).

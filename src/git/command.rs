@@ -20,13 +20,13 @@ pub(super) struct GitCommand {
 }
 
 impl GitCommand {
-    /// Creates a call with its arguments. Callers put values from outside behind `--` or another argument, so
-    /// that git does not take them for options.
+    /// Creates a call that obeys all settings of the repository around the folder. Only the call that lists the
+    /// settings may do so; all others begin with [`super::repository::Repository::git`].
     pub(super) fn new<W: Into<String>>(folder: &Path, words: impl IntoIterator<Item = W>) -> Self {
         let fixed = [
             "git",
             "-c",
-            "protocol.ext.allow=never",
+            "safe.bareRepository=explicit",
             "-c",
             "gc.auto=0",
             "-c",
@@ -36,7 +36,7 @@ impl GitCommand {
         let mut helper = Helper::new(fixed.map(str::to_owned).into_iter().chain(words));
         helper.cwd = Some(folder.to_owned());
         helper.env = Some(inherited_env());
-        helper.extra_env = noninteractive_env(folder);
+        helper.extra_env = noninteractive_env();
         helper.time_limit = LOCAL_TIME_LIMIT;
         Self {
             folder: folder.to_owned(),
@@ -46,6 +46,12 @@ impl GitCommand {
 
     pub(super) fn time_limit(mut self, limit: Duration) -> Self {
         self.helper.time_limit = limit;
+        self
+    }
+
+    /// Sets variables of the call.
+    pub(super) fn variables(mut self, variables: &[(String, String)]) -> Self {
+        self.helper.extra_env.extend(variables.iter().cloned());
         self
     }
 
@@ -93,10 +99,12 @@ pub(super) fn error_text(output: &Output) -> String {
     lines.join("; ")
 }
 
-/// Variables that point git at another repository than the folder's. Git sets them when it runs hooks.
-const REPOSITORY_VARIABLES: [&str; 8] = [
+/// Variables that point git at another repository or file of settings than the folder's. Git sets most of them
+/// when it runs hooks.
+pub(super) const REPOSITORY_VARIABLES: [&str; 9] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
+    "GIT_CONFIG",
     "GIT_DIR",
     "GIT_INDEX_FILE",
     "GIT_NAMESPACE",
@@ -115,24 +123,13 @@ fn inherited_env() -> Vec<(String, String)> {
 }
 
 /// Returns variables that prevent git from prompting and from translating messages.
-fn noninteractive_env(folder: &Path) -> Vec<(String, String)> {
-    let env = Env::of_this_process();
-    let mut variables: Vec<(String, String)> = [
+fn noninteractive_env() -> Vec<(String, String)> {
+    [
         ("GIT_TERMINAL_PROMPT", "0"),
         ("GCM_INTERACTIVE", "never"),
         ("SSH_ASKPASS_REQUIRE", "never"),
         ("LC_ALL", "C"),
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into();
-    let own_ssh = ["GIT_SSH", "GIT_SSH_COMMAND"]
-        .iter()
-        .any(|name| env.non_empty(name).is_some());
-    let configured = git2::Repository::discover(folder)
-        .and_then(|repository| repository.config())
-        .and_then(|config| config.get_entry("core.sshCommand").map(|_| ()));
-    if !own_ssh && configured.is_err() {
-        variables.push(("GIT_SSH_COMMAND".into(), "ssh -oBatchMode=yes".into()));
-    }
-    variables
+    .into()
 }

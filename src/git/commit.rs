@@ -8,7 +8,7 @@ use git2::build::TreeUpdateBuilder;
 use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
 
 use super::Error;
-use super::command::{GitCommand, error_text};
+use super::command::error_text;
 use super::hooks::CommitHooks;
 use super::index::unstatted_entry;
 use super::repository::Repository;
@@ -214,6 +214,7 @@ impl Repository {
             let written = self.inner.blob(target.as_os_str().as_bytes());
             written.map_err(self.failed("add a link"))?
         } else if self.has_filter(path) {
+            self.check_filters(&[path.to_owned()])?;
             self.store_filtered(path, &file)?
         } else {
             let written = self.inner.blob_path(&file);
@@ -242,9 +243,15 @@ impl Repository {
 
     /// Whether a filter program converts the file on commit, as git-lfs and git-crypt do.
     pub(super) fn has_filter(&self, path: &Path) -> bool {
+        self.filter_of(path).is_some()
+    }
+
+    /// Returns the name of the filter that converts the file on commit.
+    pub(super) fn filter_of(&self, path: &Path) -> Option<String> {
         let flags = AttrCheckFlags::FILE_THEN_INDEX;
         let filter = self.inner.get_attr_bytes(path, "filter", flags);
-        filter.is_ok_and(|filter| filter.is_some_and(|name| !name.is_empty()))
+        let name = filter.ok().flatten().filter(|name| !name.is_empty())?;
+        Some(String::from_utf8_lossy(name).into_owned())
     }
 
     fn store_filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
@@ -256,7 +263,7 @@ impl Repository {
             ));
         };
         let name = format!("--path={name}");
-        let call = GitCommand::new(self.root(), ["hash-object", "-w", &name, "--", file]);
+        let call = self.git(["hash-object", "-w", &name, "--", file])?;
         let output = call.run_checked("add a file")?;
         Oid::from_str(&output.text()).map_err(self.failed("add a file"))
     }
@@ -308,20 +315,23 @@ impl Repository {
     }
 
     /// Creates a commit that git signs, with the program and key of the user's configuration.
+    ///
+    /// # Errors
+    ///
+    /// Only settings of an untrusted repository name the program.
     fn create_signed_commit(
         &self,
         tree: Oid,
         parent: Option<Oid>,
         message: &str,
     ) -> Result<Oid, Error> {
+        self.check_signer()?;
         let mut words = vec!["commit-tree".to_owned(), "-S".to_owned(), tree.to_string()];
         if let Some(parent) = parent {
             words.extend(["-p".to_owned(), parent.to_string()]);
         }
         words.extend(["-F".to_owned(), "-".to_owned()]);
-        let output = GitCommand::new(self.root(), words)
-            .stdin(message.as_bytes())
-            .run()?;
+        let output = self.git(words)?.stdin(message.as_bytes()).run()?;
         if !output.is_ok() {
             return Err(Error::SigningFailed {
                 path: self.root().to_owned(),

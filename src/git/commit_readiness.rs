@@ -1,12 +1,12 @@
 //! Checks whether a repository is ready for a commit, and reads the git settings that a commit needs.
 
+use std::path::{Path, PathBuf};
+
 use git2::RepositoryState;
 
 use super::Error;
-use super::command::GitCommand;
 use super::repository::Repository;
-use crate::system::env::Env;
-use crate::system::process::Output;
+use super::settings::is_true;
 
 impl Repository {
     /// Refuses to commit during an unfinished operation, such as a merge or rebase, or if git knows no
@@ -19,7 +19,64 @@ impl Repository {
                 resume_commands: go_on,
             });
         }
-        self.identities().map(|_| ())
+        self.identities()?;
+        if self.is_setting_enabled("commit.gpgsign") {
+            self.check_signer()?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a program for signatures that only settings of an untrusted repository name.
+    pub(super) fn check_signer(&self) -> Result<(), Error> {
+        match self.isolation()?.untrusted_signer() {
+            Some(key) => Err(Error::UntrustedSigner {
+                path: self.root().to_owned(),
+                key,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses files whose filter only settings of an untrusted repository define. Paths are relative to the root
+    /// of the working tree.
+    pub fn check_filters(&self, files: &[PathBuf]) -> Result<(), Error> {
+        if files.is_empty() || self.is_trusted || !self.isolation()?.has_untrusted_filters() {
+            return Ok(());
+        }
+        let isolation = self.isolation()?;
+        let mut found: Option<(String, Vec<PathBuf>)> = None;
+        for file in files {
+            let Some(filter) = self.filter_of(file) else {
+                continue;
+            };
+            if isolation.is_untrusted_filter(&filter) {
+                let (_, files) = found.get_or_insert_with(|| (filter, Vec::new()));
+                files.push(file.clone());
+            }
+        }
+        match found {
+            Some((filter, files)) => Err(Error::UntrustedFilter {
+                path: self.root().to_owned(),
+                filter,
+                files,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the tracked files below a folder of the working tree, for [`Self::check_filters`]; none if all
+    /// filters may be used.
+    pub fn files_with_filters(&self, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = self.path_in_repository(folder)?;
+        if self.is_trusted || !self.isolation()?.has_untrusted_filters() {
+            return Ok(Vec::new());
+        }
+        let index = self.inner.index().map_err(self.failed("read the index"))?;
+        let paths = index
+            .iter()
+            .map(|entry| PathBuf::from(std::ffi::OsStr::from_bytes(&entry.path)));
+        Ok(paths.filter(|path| path.starts_with(&folder)).collect())
     }
 
     /// Whether `HEAD` is detached, so that new commits would belong to no branch.
@@ -40,7 +97,7 @@ impl Repository {
         // name.
         let read_identity = |name: &str| {
             let words = ["-c", "user.useConfigOnly=true", "var", name];
-            let output = GitCommand::new(self.root(), words).run().ok()?;
+            let output = self.git(words).ok()?.run().ok()?;
             output.is_ok().then(|| identity(&output.text())).flatten()
         };
         match (
@@ -54,27 +111,14 @@ impl Repository {
         }
     }
 
-    /// Returns the value of a git setting.
-    pub(super) fn config_value(&self, name: &str) -> Option<String> {
-        // libgit2 ignores these variables, so the git program must be asked.
-        let env = Env::of_this_process();
-        let config_variables = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT"];
-        if config_variables
-            .iter()
-            .any(|name| env.non_empty(name).is_some())
-        {
-            let call = GitCommand::new(self.root(), ["config", "--get", name]);
-            let output = call.run().ok().filter(Output::is_ok)?;
-            return Some(output.text());
-        }
-        let config = self.inner.config().ok()?;
-        config.get_string(name).ok()
-    }
-
     /// Whether a boolean git setting is true; false if it is missing or invalid.
     pub(super) fn is_setting_enabled(&self, name: &str) -> bool {
-        let value = self.config_value(name);
-        value.is_some_and(|value| git2::Config::parse_bool(value).unwrap_or(false))
+        // libgit2 reads settings from fewer places than git, so it is asked only if there is no git.
+        if let Ok(isolation) = self.isolation() {
+            return is_true(isolation.value(name));
+        }
+        let config = self.inner.config();
+        config.is_ok_and(|config| config.get_bool(name).unwrap_or(false))
     }
 }
 

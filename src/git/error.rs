@@ -8,8 +8,41 @@ use crate::system::{fs, process};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The repository belongs to another user, and git refuses to use it (`safe.directory`).
-    #[error("the git repository of `{}` belongs to another user", path.display())]
-    ForeignOwner { path: PathBuf },
+    #[error("the git repository of `{}` belongs to {owner}", path.display())]
+    ForeignOwner {
+        path: PathBuf,
+        /// The name of the owner.
+        owner: String,
+    },
+    /// The repository's settings claim another folder as its working tree.
+    #[error("the git repository of `{}` says that its working tree is `{}`", path.display(), worktree.display())]
+    ForeignWorkTree { path: PathBuf, worktree: PathBuf },
+    /// Only settings of an untrusted repository define a filter that would convert the files.
+    #[error("the files{} need the filter `{filter}`, which only the settings of the repository `{}` define, and the project is not trusted", list_files(files), path.display())]
+    UntrustedFilter {
+        path: PathBuf,
+        filter: String,
+        files: Vec<PathBuf>,
+    },
+    /// A setting of an untrusted repository names the program that signs commits.
+    #[error("commits are signed, but the program for it comes from the setting `{key}` of the repository `{}`, and the project is not trusted", path.display())]
+    UntrustedSigner { path: PathBuf, key: &'static str },
+    /// A setting of an untrusted repository sends network operations to other URLs.
+    #[error("the setting `{key}` of the repository `{}` redirects connections, and the project is not trusted", path.display())]
+    UntrustedRedirect { path: PathBuf, key: String },
+    /// A push would run hooks or settings of a repository on this computer.
+    #[error("a push to `{}` would run {subject} of that repository on this computer, and the project is not trusted", path.display())]
+    UntrustedRemote {
+        path: PathBuf,
+        /// The hook or setting.
+        subject: String,
+    },
+    /// A push without the hook would leave out the objects of git-lfs.
+    #[error("a push from `{}` needs the hook `pre-push` of git-lfs, and the project is not trusted", path.display())]
+    UntrustedHook { path: PathBuf },
+    /// The address of a remote could change the meaning of a command line.
+    #[error("the remote `{remote}` of `{}` has an address with characters that no host or user name has", path.display())]
+    UnsafeAddress { path: PathBuf, remote: String },
     /// libgit2 could not complete an operation.
     #[error("could not {action} in the git repository `{}`: {reason}", path.display())]
     Failed {
@@ -110,6 +143,7 @@ impl Error {
         if error.code() == git2::ErrorCode::Owner {
             return Self::ForeignOwner {
                 path: path.to_owned(),
+                owner: "another user".to_owned(),
             };
         }
         Self::Failed {
@@ -151,7 +185,7 @@ impl Error {
     /// Returns a hint on how to fix the problem, if there is one.
     pub fn hint(&self) -> Option<String> {
         let fixed = match self {
-            Self::ForeignOwner { path } => {
+            Self::ForeignOwner { path, .. } => {
                 let path = path.display();
                 return Some(format!(
                     "if you trust it, run `git config --global --add safe.directory {path}`"
@@ -179,8 +213,8 @@ impl Error {
             }
             Self::ConcurrentCommit { .. } => "try again",
             Self::Hook { .. } => {
-                "fix what the hook reports; hooks run because the git setting `unfurl.hooks` is \
-                 true"
+                "fix what the hook reports; hooks run because your git setting `unfurl.hooks` is \
+                 true and the project is trusted"
             }
             Self::SigningFailed { .. } => {
                 "commits are signed because the git setting `commit.gpgsign` is true; fix the key, \
@@ -200,13 +234,39 @@ impl Error {
                 "nothing is lost: your branch and the remote branch contain both versions; `git \
                  pull --rebase` shows the conflict, and `unfurl check` determines what exists"
             }
-            Self::Failed { .. }
-            | Self::OutsideRepository { .. }
-            | Self::Refused { .. }
-            | Self::NotRun { .. }
-            | Self::Rejected { .. } => return None,
+            _ => return self.trust_hint(),
         };
         Some(fixed.to_owned())
+    }
+}
+
+impl Error {
+    /// Returns the hint for a repository that the user does not trust.
+    fn trust_hint(&self) -> Option<String> {
+        let path = match self {
+            Self::ForeignWorkTree { .. } => {
+                let hint = "remove the setting `core.worktree` from its `.git/config`";
+                return Some(hint.to_owned());
+            }
+            Self::UntrustedFilter { path, .. } | Self::UntrustedSigner { path, .. } => {
+                return Some(format!(
+                    "move the setting to your own ones (`git config --global`), or run `unfurl trust {}`",
+                    path.display()
+                ));
+            }
+            Self::UntrustedRemote { .. } => {
+                let hint =
+                    "if you trust both, run `unfurl trust` for the project, or push with git";
+                return Some(hint.to_owned());
+            }
+            Self::UnsafeAddress { .. } => {
+                return Some("set another address with `git remote set-url`".to_owned());
+            }
+            Self::UntrustedRedirect { path, .. } | Self::UntrustedHook { path } => path,
+            _ => return None,
+        };
+        let path = path.display();
+        Some(format!("if you trust it, run `unfurl trust {path}`"))
     }
 }
 

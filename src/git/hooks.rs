@@ -1,14 +1,15 @@
 //! Runs the user's commit hooks for a commit of a record.
 //!
-//! Hooks run only if the git setting `unfurl.hooks` is true: hooks are usually written for manual commits,
-//! and a repository can come from an untrusted source.
+//! Hooks run only if the user's git setting `unfurl.hooks` is true and the user trusts the project: hooks are
+//! usually written for manual commits, and a repository can come from an untrusted source.
 
 use std::time::Duration;
 
 use git2::Oid;
 
 use super::Error;
-use super::command::{GitCommand, error_text};
+use super::command::error_text;
+use super::isolation::Isolation;
 use super::repository::Repository;
 use crate::system::fs;
 
@@ -25,7 +26,7 @@ pub(super) struct CommitHooks<'r> {
 impl<'r> CommitHooks<'r> {
     /// Prepares the hooks for a commit of a tree.
     pub(super) fn prepare(repository: &'r Repository, tree: Oid) -> Result<Self, Error> {
-        let folder = if repository.is_setting_enabled("unfurl.hooks") {
+        let folder = if repository.isolation().is_ok_and(Isolation::runs_hooks) {
             let folder = fs::TemporaryDir::create_in(repository.inner.path(), "unfurl-commit-")?;
             let failed = || repository.failed("prepare hooks");
             let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
@@ -79,7 +80,8 @@ impl<'r> CommitHooks<'r> {
         let mut call = vec!["hook", "run", "--ignore-missing", name, "--"];
         call.extend(words);
         let index = folder.path().join("index").to_string_lossy().into_owned();
-        let call = GitCommand::new(self.repository.root(), call)
+        let call = self.repository.git(call)?;
+        let call = call
             .time_limit(TIME_LIMIT)
             .set_env("GIT_INDEX_FILE", index)
             .set_env("GIT_EDITOR", ":");

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Oid};
 
 use super::Error;
-use super::command::GitCommand;
 use super::repository::Repository;
 
 impl Repository {
@@ -89,7 +88,7 @@ impl Repository {
             "-z",
             "--stdin",
         ];
-        let call = GitCommand::new(self.root(), words).stdin(&list);
+        let call = self.git(words)?.stdin(&list);
         call.run_checked("update the index").map(drop)
     }
 }

@@ -2,8 +2,8 @@
 //! without changing tracked files.
 
 use super::Error;
-use super::command::GitCommand;
 use super::repository::Repository;
+use crate::text::without_logins;
 
 /// A merge driver: a program that git calls to merge files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,48 @@ pub struct MergeRule<'a> {
     pub probe: &'a str,
     pub driver: &'a str,
 }
+
+/// Commands of git that contact no remote.
+const LOCAL_COMMANDS: &[&str] = &[
+    "add",
+    "apply",
+    "blame",
+    "branch",
+    "cat-file",
+    "check-ignore",
+    "checkout",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "commit",
+    "config",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "for-each-ref",
+    "fsck",
+    "gc",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "mv",
+    "reflog",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "rm",
+    "shortlog",
+    "show",
+    "stash",
+    "status",
+    "tag",
+];
 
 impl Repository {
     /// Defines a merge driver and adds the rules that are not yet in effect.
@@ -63,8 +105,33 @@ impl Repository {
         words: &[String],
         limit: std::time::Duration,
     ) -> Result<crate::system::process::Output, Error> {
-        GitCommand::new(self.root(), words.iter().cloned())
-            .time_limit(limit)
-            .run()
+        let mut words = words.to_vec();
+        let shows_differences = [
+            "diff",
+            "diff-files",
+            "diff-index",
+            "diff-tree",
+            "log",
+            "show",
+        ];
+        if !self.is_trusted
+            && words
+                .first()
+                .is_some_and(|it| shows_differences.contains(&&**it))
+        {
+            // Programs of the repository that show differences have no neutral value.
+            words.splice(1..1, ["--no-ext-diff", "--no-textconv"].map(str::to_owned));
+        }
+        let is_local = words
+            .first()
+            .is_some_and(|it| LOCAL_COMMANDS.contains(&&**it));
+        let fixed = self.isolation()?.fixed_setting().filter(|_| !is_local);
+        if let Some(key) = fixed {
+            return Err(Error::UntrustedRedirect {
+                path: self.root().to_owned(),
+                key: without_logins(key).escape_debug().to_string(),
+            });
+        }
+        self.git(words)?.time_limit(limit).run()
     }
 }

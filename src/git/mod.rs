@@ -3,6 +3,7 @@
 //! [`Repository`] is the entry point. Network operations run the git program, which has the user's
 //! credentials; only [`lfs`] connects to servers itself.
 
+mod calls;
 mod command;
 mod commit;
 mod commit_readiness;
@@ -10,16 +11,22 @@ mod error;
 mod exposed_file;
 mod hooks;
 mod index;
+mod isolation;
 pub mod lfs;
+mod local_remote;
+mod local_settings;
 mod merge_drivers;
+mod own_driver;
 mod rebase;
 mod remote;
 mod repository;
+mod settings;
 
 pub use commit::CommitOutcome;
 pub use error::Error;
 pub use exposed_file::exposed_password_warning;
 pub use merge_drivers::{MergeDriver, MergeRule};
+pub use own_driver::own_command as own_merge_command;
 pub use rebase::{FileVersions, MergedFile, merge_lines};
 pub use remote::{Divergence, PushOutcome, Upstream};
 pub use repository::Repository;

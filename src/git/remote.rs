@@ -7,7 +7,7 @@ use git2::build::CheckoutBuilder;
 use git2::{Direction, ErrorCode, Oid};
 
 use super::Error;
-use super::command::{GitCommand, error_text};
+use super::command::error_text;
 use super::repository::Repository;
 use crate::system::process::Output;
 
@@ -118,10 +118,12 @@ impl Repository {
 
     /// Fetches from a remote. The working tree stays unchanged.
     pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
-        let words = ["fetch", "--quiet", "--no-recurse-submodules", "--", remote];
-        let output = GitCommand::new(self.root(), words)
-            .time_limit(limit)
-            .run()?;
+        let mut words = vec!["fetch", "--quiet", "--no-recurse-submodules"];
+        let program = self.isolation()?.server_program(remote, "uploadpack");
+        words.extend(program.as_deref());
+        words.extend(["--", remote]);
+        self.check_addresses(remote, false)?;
+        let output = self.git(words)?.time_limit(limit).run()?;
         if output.is_ok() {
             return Ok(());
         }
@@ -244,6 +246,7 @@ impl Repository {
 
     fn checkout_files(&self, tree: &git2::Tree<'_>, files: &[PathBuf]) -> Result<(), Error> {
         if files.iter().any(|file| self.has_filter(file)) {
+            self.check_filters(files)?;
             return self.checkout_with_git(tree);
         }
         let mut options = CheckoutBuilder::new();
@@ -271,7 +274,7 @@ impl Repository {
             None => return Ok(()),
         };
         let new = tree.id().to_string();
-        let call = GitCommand::new(self.root(), ["read-tree", "-m", "-u", &old, &new]);
+        let call = self.git(["read-tree", "-m", "-u", &old, &new])?;
         call.run_checked("check out").map(drop)
     }
 
@@ -281,10 +284,14 @@ impl Repository {
             path: self.root().to_owned(),
         })?;
         let refs = format!("refs/heads/{own}:{}", target.branch);
-        let words = ["push", "--porcelain", "--", &target.remote, &refs];
-        let output = GitCommand::new(self.root(), words)
-            .time_limit(PUSH_TIME_LIMIT)
-            .run()?;
+        let mut words = vec!["push", "--porcelain"];
+        let program = self
+            .isolation()?
+            .server_program(&target.remote, "receivepack");
+        words.extend(program.as_deref());
+        words.extend(["--", &target.remote, &refs]);
+        self.check_push(&target.remote)?;
+        let output = self.git(words)?.time_limit(PUSH_TIME_LIMIT).run()?;
         if output.is_ok() {
             return Ok(PushOutcome::Done);
         }

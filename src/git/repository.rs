@@ -1,12 +1,17 @@
 //! A git repository with a working tree: discovery, status, history and committed content.
 
+use std::cell::OnceCell;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, StatusOptions};
 
 use super::Error;
+use super::command::REPOSITORY_VARIABLES;
+use super::isolation::Isolation;
+use crate::system::env::Env;
 use crate::system::fs::{self, Beneath};
+use crate::system::user;
 
 /// The maximum size of a committed file that is read.
 const MAX_FILE_BYTES: usize = 256 << 20;
@@ -18,6 +23,9 @@ const MAX_INFO_BYTES: u64 = 16 << 20;
 pub struct Repository {
     pub(super) inner: git2::Repository,
     root: PathBuf,
+    /// Whether the user lets the repository's own settings and hooks run programs.
+    pub(super) is_trusted: bool,
+    pub(super) isolation: OnceCell<Isolation>,
 }
 
 impl std::fmt::Debug for Repository {
@@ -30,13 +38,20 @@ impl std::fmt::Debug for Repository {
 
 impl Repository {
     /// Finds the repository that contains a path; `None` if there is none. The path need not exist.
+    ///
+    /// The repository is not trusted: see [`Self::trusted_if`].
+    ///
+    /// # Errors
+    ///
+    /// The repository belongs to another user, or claims the working tree of another folder.
     pub fn discover(path: &Path) -> Result<Option<Self>, Error> {
         let Some(start) = path.ancestors().find(|folder| fs::is_dir(folder)) else {
             return Ok(None);
         };
-        let inner = match git2::Repository::discover(start) {
+        let inner = match open_above(start) {
             Ok(inner) => inner,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            Err(error) if error.code() == ErrorCode::Owner => return Err(foreign_owner(start)),
             Err(error) => return Err(Error::open_failed(start, &error)),
         };
         // A path inside `.git` or in a bare repository has no working tree.
@@ -48,11 +63,27 @@ impl Repository {
         let found = Self {
             root: fs::canonicalize(&root)?,
             inner,
+            is_trusted: false,
+            isolation: OnceCell::new(),
         };
         if start.starts_with(fs::canonicalize(&git_folder)?) || !start.starts_with(&found.root) {
             return Ok(None);
         }
-        Ok(Some(found))
+        match folder_with_git(&start) {
+            Some(folder) if folder != found.root => Err(Error::ForeignWorkTree {
+                path: folder.to_owned(),
+                worktree: found.root,
+            }),
+            _ => Ok(Some(found)),
+        }
+    }
+
+    /// Lets the settings and hooks of the repository run programs if `trusts` returns true for its root.
+    #[must_use]
+    pub fn trusted_if(mut self, trusts: impl FnOnce(&Path) -> bool) -> Self {
+        self.is_trusted = trusts(&self.root);
+        self.isolation = OnceCell::new();
+        self
     }
 
     /// Returns the root of the working tree, without symbolic links.
@@ -328,6 +359,48 @@ impl Repository {
         let tree = self.inner.find_commit(id).ok()?.tree().ok()?;
         let entry = tree.get_path(&self.relative(path)?).ok()?;
         (entry.kind() == Some(git2::ObjectType::Blob)).then(|| entry.id())
+    }
+}
+
+/// Opens the repository that contains a folder.
+fn open_above(folder: &Path) -> Result<git2::Repository, git2::Error> {
+    let opened = git2::Repository::discover(folder);
+    let is_foreign = |error: &git2::Error| error.code() == ErrorCode::Owner;
+    let env = Env::of_this_process();
+    let has = |name: &&str| env.non_empty(name).is_some();
+    let other_settings = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].iter().any(has);
+    let other_repository = env.all().keys().any(|name| {
+        let is_setting = name.starts_with("GIT_CONFIG");
+        name.starts_with("GIT_") && !is_setting && REPOSITORY_VARIABLES.contains(&name.as_str())
+    });
+    if opened.as_ref().err().is_some_and(is_foreign) && other_settings && !other_repository {
+        // The user's `safe.directory` may stand in a file that only this flag makes libgit2 read.
+        let path = git2::Repository::discover_path(folder, [] as [&Path; 0])?;
+        let flags = git2::RepositoryOpenFlags::FROM_ENV | git2::RepositoryOpenFlags::NO_SEARCH;
+        return git2::Repository::open_ext(path, flags, [] as [&Path; 0]);
+    }
+    opened
+}
+
+/// Returns the innermost folder around a path that has an entry `.git`.
+fn folder_with_git(path: &Path) -> Option<&Path> {
+    let mut folders = path.ancestors();
+    folders.find(|folder| fs::exists(&folder.join(".git")))
+}
+
+/// Returns the error for a repository around a folder that belongs to another user.
+fn foreign_owner(folder: &Path) -> Error {
+    let start = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let root = folder_with_git(&start).unwrap_or(&start).to_owned();
+    let paths = [root.clone(), root.join(".git")];
+    let foreign = |path: &PathBuf| {
+        let owner = fs::identity_of(path).ok()?.owner;
+        (owner != user::effective_id()).then(|| user::name_of(owner))
+    };
+    let owner = paths.iter().find_map(foreign);
+    Error::ForeignOwner {
+        path: root,
+        owner: owner.unwrap_or_else(|| "another user".to_owned()),
     }
 }
 

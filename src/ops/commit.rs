@@ -7,7 +7,7 @@ use super::failure::{Failure, FailureKind};
 use super::git::{GitScope, find_scope, status_of};
 use crate::ensemble::{CommitReport, RecordFiles, default_message, exclude_from_git};
 use crate::lock::Lock;
-use crate::session::{InvolvedRepository, SessionOptions};
+use crate::session::{InvolvedRepository, SessionOptions, ignored_settings};
 
 /// The options of the command `unfurl commit`.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +70,8 @@ pub fn commit(
         exclude_from_git(record.base());
     }
     let mut commits = CommitReport::default();
+    let ignored = ignored_settings(&targets);
+    commits.warnings = ignored.iter().map(|it| it.message.clone()).collect();
     if !options.staged_only && pending(&targets)? == 0 {
         push_all(options, &targets, record.as_ref(), &mut commits);
         return Ok(Some(commits));

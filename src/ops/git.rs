@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
+use crate::diagnostic::Diagnostics;
 use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
 use crate::session::{
-    self, InvolvedRepository, SessionOptions, current_dir, distinct_repositories,
+    self, InvolvedRepository, SessionOptions, current_dir, distinct_repositories, ignored_settings,
     involved_repositories, repositories_of, repository_at,
 };
 use crate::system::{fs, process};
@@ -59,7 +60,9 @@ pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> 
         Ok(found) => found,
         Err(failure) => {
             let is_project = fs::is_dir(&folder) && has_project(&folder);
-            let found = repository_at("", &folder)?.filter(|_| is_project || fs::is_dir(&folder));
+            let trust = session::trust_of_folder(options, &folder);
+            let found =
+                repository_at("", &folder, &trust)?.filter(|_| is_project || fs::is_dir(&folder));
             return match found {
                 Some(found) => Ok(GitScope::Folder(Some(found))),
                 None => Err(failure.into()),
@@ -93,7 +96,11 @@ fn has_project(folder: &Path) -> bool {
 }
 
 /// Runs git in each repository of the ensemble or project.
-pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Failure> {
+pub fn run(
+    options: &SessionOptions,
+    words: &[String],
+    warn: &mut dyn FnMut(&Diagnostics),
+) -> Result<Vec<GitRun>, Failure> {
     if words.is_empty() {
         let help = "for example `unfurl git status -s`".to_owned();
         return Err(Failure::new(
@@ -108,6 +115,7 @@ pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Fa
         GitScope::Ensemble { all, .. } => all,
         GitScope::Folder(one) => one.into_iter().collect(),
     };
+    warn(&ignored_settings(&all));
     let mut repositories = distinct_repositories(all);
     repositories.sort_by(|left, right| left.root().cmp(right.root()));
     let mut runs = Vec::new();
@@ -142,11 +150,16 @@ fn relative(to: &Path, from: &Path) -> PathBuf {
 }
 
 /// Returns the status of each repository. With `dirty`, only repositories with changes are included.
-pub fn status(options: &SessionOptions, dirty: bool) -> Result<Vec<GitStatus>, Failure> {
+pub fn status(
+    options: &SessionOptions,
+    dirty: bool,
+    warn: &mut dyn FnMut(&Diagnostics),
+) -> Result<Vec<GitStatus>, Failure> {
     let all = match find_scope(options)? {
         GitScope::Ensemble { all, .. } => all,
         GitScope::Folder(one) => one.into_iter().collect(),
     };
+    warn(&ignored_settings(&all));
     let mut statuses = Vec::new();
     for involved in all {
         let status = status_of(&involved)?;

@@ -34,10 +34,12 @@ pub(super) fn prepare_commit(
         view.notice("nothing is committed, because the run is not saved; `--save` saves it");
         return Ok(None);
     }
+    let trust = &session.location.located.trust;
     let notify = &mut |text: &str| view.notice(text);
     Ok(Some(RecordCommit::prepare(
         commit,
         session.manifest.path(),
+        &|root| trust.covers(root),
         notify,
     )?))
 }

@@ -30,6 +30,7 @@ pub mod rescue;
 mod resume;
 pub mod status;
 pub mod tasks;
+pub mod trust;
 mod upstream;
 
 pub use crate::exec::{GUARD_COMMAND, run_guard, watch_signals};

@@ -81,6 +81,7 @@ fn location(
         base_dir: manifest.base_dir(),
         uri: uri.and_then(|uri| uri.as_str()).unwrap_or_default(),
         env: &found.env,
+        is_trusted: session::trusts_repository_of(&found.located, manifest.base_dir()),
     })
 }
 

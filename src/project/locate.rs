@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
-use super::trust::is_trusted;
-use super::{EnsembleEntry, Environment, Environments, Error, FileLoader, Project, Trust};
+use super::{
+    EnsembleEntry, Environment, Environments, Error, FileLoader, Grants, Project, Trust, TrustStore,
+};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
 use crate::yaml::{Limits, Node};
@@ -84,7 +85,7 @@ pub fn locate(
         manifest: start.manifest,
         name: start.name,
     };
-    search.resolve(start, home)
+    search.resolve(start, home.as_ref())
 }
 
 /// Returns the permissions of a file that belongs to no ensemble.
@@ -99,9 +100,22 @@ pub fn trust_for_file(
         limits: Limits::default(),
         warnings: Diagnostics::default(),
     };
-    let home = search.home()?.unwrap_or_default();
-    let trusted = is_trusted(&home.trusted, &[folder]);
-    Ok(Trust::new(request.allowed.iter().cloned(), trusted))
+    let home = search.home()?;
+    Ok(search.trust(home.as_ref(), &[folder]))
+}
+
+/// Returns the folder and the project file of the home project that an option names.
+pub fn home_project_folder(home: &Path, cwd: &Path) -> (PathBuf, PathBuf) {
+    let home = fs::absolute(home, cwd);
+    let is_file = home
+        .extension()
+        .is_some_and(|end| end == "yaml" || end == "yml");
+    if is_file {
+        let folder = home.parent().unwrap_or(Path::new("/")).to_owned();
+        return (folder, home);
+    }
+    let file = home.join(PROJECT_FILE);
+    (home, file)
 }
 
 /// Returns the folder of the project around a file or folder; `None` if there is none.
@@ -148,15 +162,7 @@ impl Search<'_, '_, '_> {
         let Some(home) = self.request.home else {
             return Ok(None);
         };
-        let home = fs::absolute(home, self.request.cwd);
-        let is_file = home
-            .extension()
-            .is_some_and(|end| end == "yaml" || end == "yml");
-        let file = if is_file {
-            home
-        } else {
-            home.join(PROJECT_FILE)
-        };
+        let (_, file) = home_project_folder(home, self.request.cwd);
         if fs::is_file(&file) {
             // The home project is the user's own, also where a link leads to it.
             self.loader.scope().add_file(&file);
@@ -168,6 +174,43 @@ impl Search<'_, '_, '_> {
         let help = "create it with `unfurl home --init`, or disable it with `--home ''`";
         self.warnings.push(Diagnostic::warning(message).help(help));
         Ok(None)
+    }
+
+    /// Returns the permissions for a project with these folders. Reports trust that is no longer valid.
+    fn trust(&mut self, home: Option<&Project>, folders: &[&Path]) -> Trust {
+        let grants = home.map(|home| self.grants(home)).unwrap_or_default();
+        for (folder, reason) in grants.mismatches(folders) {
+            let folder = folder.display();
+            let message = format!("`{folder}` is not trusted any more: {reason}");
+            let help = format!("run `unfurl trust {folder}` again if you trust it");
+            self.warnings.push(Diagnostic::warning(message).help(help));
+        }
+        let trusted = grants.cover(folders);
+        Trust::new(self.request.allowed.iter().cloned(), trusted).with_grants(grants)
+    }
+
+    /// Returns the folders that the home project trusts; none if other users could have written it.
+    fn grants(&mut self, home: &Project) -> Grants {
+        let store = TrustStore::of(&home.root);
+        let records = store.read().unwrap_or_else(|error| {
+            let message = format!("{error}, so it grants no trust");
+            let help = "delete the file, and run `unfurl trust` again for the folders";
+            self.warnings.push(Diagnostic::warning(message).help(help));
+            Vec::new()
+        });
+        let grants = Grants {
+            entries: home.trusted.clone(),
+            records,
+        };
+        if grants == Grants::default() {
+            return grants;
+        }
+        let Some(problem) = store.exposure() else {
+            return grants;
+        };
+        let help = "give it to yourself, and run `chmod go-w` for it";
+        self.warnings.push(Diagnostic::warning(problem).help(help));
+        Grants::default()
     }
 
     fn start(&self) -> Result<SearchStart<PathBuf>, Error> {
@@ -251,10 +294,10 @@ impl Search<'_, '_, '_> {
     fn resolve(
         mut self,
         start: SearchStart<Project>,
-        home: Option<Project>,
+        home: Option<&Project>,
     ) -> Result<LocatedEnsemble, Error> {
-        let home = home.unwrap_or_default();
-        let home_environments = home.environments;
+        let home_environments = home.map(|home| home.environments.clone());
+        let home_environments = home_environments.unwrap_or_default();
         let mut located = match start.project {
             None => LocatedEnsemble {
                 manifest: start.manifest.unwrap_or_default(),
@@ -286,8 +329,8 @@ impl Search<'_, '_, '_> {
         }
         let project = located.project.as_ref().map(|project| &*project.root);
         let folders: Vec<&Path> = project.into_iter().chain([located.folder()]).collect();
-        let trusted = is_trusted(&home.trusted, &folders);
-        located.trust = Trust::new(self.request.allowed.iter().cloned(), trusted);
+        let trust = self.trust(home, &folders);
+        located.trust = trust;
         located.warnings = self.warnings;
         Ok(located)
     }

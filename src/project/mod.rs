@@ -10,6 +10,7 @@ mod environment;
 mod environment_merge;
 mod error;
 mod file_loader;
+mod grants;
 mod local_clones;
 mod locate;
 mod open_passwords;
@@ -18,14 +19,23 @@ mod project_reader;
 mod python;
 mod read_scope;
 mod trust;
+mod trust_entry;
+mod trust_record;
 
 pub use csar::Csar;
 pub use environment::{Environment, Environments};
 pub use error::Error;
 pub use file_loader::FileLoader;
+pub use grants::Grants;
 pub use local_clones::find_clone as folder_of_clone;
-pub use locate::{LocateRequest, LocatedEnsemble, enclosing_project, locate, trust_for_file};
+pub use locate::{
+    LocateRequest, LocatedEnsemble, enclosing_project, home_project_folder, locate, trust_for_file,
+};
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use project_reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};
-pub use trust::{Trust, TrustEntry};
+pub use trust::Trust;
+pub use trust_entry::TrustEntry;
+pub use trust_record::{
+    StoreError, TrustReason, TrustRecord, TrustStore, origin_of, record_cloned, record_created,
+};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::open_passwords::find_open_password;
-use super::trust::normalize_url;
+use super::trust_entry::normalize_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::git::exposed_password_warning;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{LoadError, LoadErrorKind};
+use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
 use super::read_scope::{check_manifest, home_folder};
 use crate::diagnostic::{Sources, Span};
-use crate::ensemble;
 use crate::project::{self, FileLoader, LocatedEnsemble, READ_PERMISSION, Trust};
+use crate::{ensemble, git};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::yaml::Limits;
@@ -144,7 +145,7 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
         Ok(located) => {
             refuse_foreign_link(&located)?;
             let link = link_of(&located.manifest);
-            let located = resolve_link(located);
+            let located = check_repositories(resolve_link(located))?;
             let own_files = [link.as_ref(), Some(&located.manifest)];
             for manifest in own_files.into_iter().flatten() {
                 ensemble::refuse_links(manifest).map_err(|error| {
@@ -166,4 +167,35 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
         }
         Err(error) => Err(LoadError::of_search(error, sources)),
     }
+}
+
+/// Refuses repositories of other users, and reports git settings that are ignored.
+fn check_repositories(mut located: LocatedEnsemble) -> Result<LocatedEnsemble, LoadError> {
+    match repositories_of(&located) {
+        Ok(repositories) => located.warnings.append(ignored_settings(&repositories)),
+        Err(error @ (git::Error::ForeignOwner { .. } | git::Error::ForeignWorkTree { .. })) => {
+            let hint = error.hint();
+            return Err(LoadError::new(LoadErrorKind::Refused, error, hint));
+        }
+        // An unreadable repository is reported where it is needed.
+        Err(_) => {}
+    }
+    Ok(located)
+}
+
+/// Returns the permissions of a folder that belongs to no ensemble.
+pub(crate) fn trust_of_folder(options: &SessionOptions, folder: &Path) -> Trust {
+    let env = Env::of_this_process();
+    let mut sources = Sources::default();
+    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    let request = project::LocateRequest {
+        argument: "",
+        cwd: folder,
+        search_root: None,
+        home: options.home.as_deref(),
+        use_environment: None,
+        allowed: &options.allowed,
+    };
+    // Without a readable home project, nothing is trusted.
+    project::trust_for_file(&request, folder, &mut loader).unwrap_or_default()
 }

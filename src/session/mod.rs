@@ -11,6 +11,7 @@ mod externals;
 mod imports;
 mod inputs;
 mod instances;
+mod involved_repository;
 mod loader;
 mod local_system_context;
 mod options;
@@ -24,17 +25,18 @@ mod template_history;
 mod topology;
 pub mod validate;
 
-pub(crate) use ensemble_location::{EnsembleLocation, current_dir, find};
+pub(crate) use ensemble_location::{EnsembleLocation, current_dir, find, trust_of_folder};
 pub use error::{LoadError, LoadErrorKind};
 pub(crate) use expression_writes::ExpressionWrites;
 pub(crate) use imports::FileImporter;
+pub(crate) use involved_repository::{
+    InvolvedRepository, distinct_repositories, ignored_settings, repositories_of, repository_at,
+    trusts_repository_of,
+};
 pub(crate) use loader::{directories_of_includes, load, manifest, manifest_with_environment};
 pub(crate) use local_system_context::LocalSystem;
 pub use options::SessionOptions;
 pub(crate) use orphans::topology as topology_with_orphans;
-pub(crate) use repositories::{
-    InvolvedRepository, distinct_repositories, involved_repositories, repositories_of,
-    repository_at,
-};
+pub(crate) use repositories::involved_repositories;
 pub(crate) use service_reader::read_service;
 pub(crate) use session::{EnvironmentVariables, Session};

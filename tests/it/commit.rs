@@ -296,7 +296,7 @@ fn hooks_run_only_where_they_are_asked_for() {
     hook(&env, ".git/hooks/post-commit", "touch posted");
     deploy(&env, ".", &["--commit"]).succeeds();
     assert!(!env.work().join("posted").exists());
-    env.git(&["config", "unfurl.hooks", "true"]);
+    let env = env.trusted().git_settings("[unfurl]\n\thooks = true\n");
     let run = deploy(&env, ".", &["--commit", "--force"]).exits(64);
     run.says(&[
         "the record is saved, but could not be committed: the hook `pre-commit`",
@@ -321,8 +321,8 @@ fn hooks_run_only_where_they_are_asked_for() {
 
 #[test]
 fn a_program_that_is_killed_while_it_commits_leaves_a_record_that_can_be_committed() {
-    let env = with_repository(&["a"]);
-    env.git(&["config", "unfurl.hooks", "true"]);
+    let env = with_repository(&["a"]).trusted();
+    let env = env.git_settings("[unfurl]\n\thooks = true\n");
     let killer = "read -r _ _ _ parent _ < /proc/$PPID/stat; kill -9 \"$parent\"";
     for name in ["pre-commit", "commit-msg", "post-commit"] {
         hook(&env, &format!(".git/hooks/{name}"), killer);
@@ -368,6 +368,8 @@ fn a_commit_is_signed_if_git_is_configured_to() {
 fn files_that_a_program_encrypts_are_committed_encrypted() {
     let env = with_repository(&["a"]);
     env.write(".gitattributes", "changes/* filter=swap\n");
+    let swap = "[filter \"swap\"]\n\tclean = tr a-z A-Z\n\tsmudge = tr A-Z a-z\n";
+    let env = env.git_settings(swap);
     env.git(&["config", "filter.swap.clean", "tr a-z A-Z"]);
     env.git(&["config", "filter.swap.smudge", "tr A-Z a-z"]);
     env.git(&["add", "-A"]);

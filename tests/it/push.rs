@@ -173,7 +173,7 @@ fn a_remote_that_does_not_take_it_leaves_a_commit_that_can_be_pushed() {
         "origin.git/hooks/pre-receive",
         "echo 'the branch is protected' >&2; exit 1",
     );
-    let run = deploy(&env, "a", &["--push"]).exits(64);
+    let run = deploy(&env, "a", &["--push", "--allow", "git-config"]).exits(64);
     run.says(&[
         "rejected the push",
         "the branch is protected",
@@ -230,12 +230,16 @@ fn a_rebase_that_was_cut_off_is_made_up_for() {
     let lock = "b/.git/refs/heads/main.lock";
     let script = "grep -q refs/remotes/origin && touch .git/refs/heads/main.lock; exit 0";
     hook(&env, "b/.git/hooks/reference-transaction", script);
-    deploy(&env, "b", &["--push", "--instance", "b"])
-        .exits(64)
-        .says(&[
-            "could not be pushed",
-            "lock file `refs/heads/main.lock` exists",
-        ]);
+    deploy(
+        &env,
+        "b",
+        &["--push", "--instance", "b", "--allow", "git-config"],
+    )
+    .exits(64)
+    .says(&[
+        "could not be pushed",
+        "lock file `refs/heads/main.lock` exists",
+    ]);
     for file in [lock, "b/.git/hooks/reference-transaction"] {
         fs::remove_file(env.work().join(file)).unwrap();
     }

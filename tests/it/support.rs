@@ -124,6 +124,24 @@ impl TestEnv {
         self
     }
 
+    /// Sets the user's git settings for all calls.
+    pub(crate) fn git_settings(self, text: &str) -> Self {
+        let file = self.root.path().join("home/git-settings");
+        fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap().to_owned();
+        self.variable("GIT_CONFIG_GLOBAL", &file)
+    }
+
+    /// Makes a home project that trusts the working folder.
+    pub(crate) fn trusted(self) -> Self {
+        let home = self.root.path().join("home/trusting");
+        fs::create_dir_all(&home).unwrap();
+        let text = "apiVersion: unfurl/v1.0.0\nkind: Project\ntrusted: [../../work]\n";
+        fs::write(home.join("unfurl.yaml"), text).unwrap();
+        let home = home.to_str().unwrap().to_owned();
+        self.variable("UNFURL_HOME", &home)
+    }
+
     /// Removes an environment variable for all calls.
     pub(crate) fn without(mut self, name: &str) -> Self {
         self.removed.push(name.to_owned());

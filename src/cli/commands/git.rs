@@ -8,6 +8,7 @@ use crate::cli::args::format::OutputFormat;
 use crate::cli::commit_report::names;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
+use crate::diagnostic::Sources;
 use crate::ops::git::GitStatus;
 use crate::ops::{self, Failure};
 
@@ -29,7 +30,9 @@ pub(in crate::cli) struct GitArgs {
 /// Runs git in each repository and returns the last exit code that is not 0.
 pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
     let options = session_options(&args.dir, None, cx);
-    let runs = ops::git::run(&options, &args.words)?;
+    let runs = ops::git::run(&options, &args.words, &mut |warnings| {
+        cx.output.diagnostics(warnings, &Sources::default());
+    })?;
     if runs.is_empty() {
         cx.output
             .print_result("Can't run git command, no repositories found\n");
@@ -80,7 +83,9 @@ pub(in crate::cli) struct GitStatusArgs {
 pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u8, Failure> {
     let environment = args.use_environment.as_deref();
     let options = session_options(&args.path, environment, cx);
-    let statuses = ops::git::status(&options, args.dirty)?;
+    let statuses = ops::git::status(&options, args.dirty, &mut |warnings| {
+        cx.output.diagnostics(warnings, &Sources::default());
+    })?;
     match args.output {
         OutputFormat::Json => {
             let all: Vec<Json> = statuses

@@ -22,4 +22,5 @@ pub(super) mod state;
 pub(super) mod status;
 pub(super) mod task;
 pub(super) mod transfer;
+pub(super) mod trust;
 pub(super) mod validate;

@@ -1,9 +1,7 @@
 //! Reads logins from the user's git credential helpers. Never prompts, and never puts a secret on a command
 //! line.
 
-use std::path::Path;
-
-use super::settings::GIT_TIME_LIMIT;
+use super::settings::{GIT_TIME_LIMIT, LfsSettings};
 use crate::system::process::{self, Helper};
 use crate::text::base64;
 
@@ -35,8 +33,8 @@ impl Credentials {
 }
 
 /// Asks git's credential helpers for the login of a URL.
-pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Credentials> {
-    let answer = run_helper(root, "fill", &format_request(url, user, None)?)?;
+pub(super) fn fill(settings: &LfsSettings, url: &str, user: Option<&str>) -> Option<Credentials> {
+    let answer = run_helper(settings, "fill", &format_request(url, user, None)?)?;
     let value = |name: &str| {
         let mut lines = answer.lines().filter_map(|line| line.split_once('='));
         let found = lines.find(|(key, _)| *key == name);
@@ -49,11 +47,11 @@ pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Credent
 }
 
 /// Reports to git's credential helpers whether a login was accepted.
-pub(super) fn report_result(root: &Path, url: &str, login: &Credentials, right: bool) {
+pub(super) fn report_result(settings: &LfsSettings, url: &str, login: &Credentials, right: bool) {
     let word = if right { "approve" } else { "reject" };
     if let Some(request) = format_request(url, Some(&login.user), Some(&login.password)) {
         // A helper that cannot store the login must not stop the request.
-        run_helper(root, word, &request);
+        run_helper(settings, word, &request);
     }
 }
 
@@ -81,7 +79,7 @@ fn format_request(url: &str, user: Option<&str>, password: Option<&str>) -> Opti
     Some(text)
 }
 
-fn run_helper(root: &Path, word: &str, request: &str) -> Option<String> {
+fn run_helper(settings: &LfsSettings, word: &str, request: &str) -> Option<String> {
     let words = [
         "git",
         "-c",
@@ -89,9 +87,11 @@ fn run_helper(root: &Path, word: &str, request: &str) -> Option<String> {
         "credential",
         word,
     ];
+    let mut variables = settings.git_variables.clone();
+    variables.push(("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned()));
     let helper = Helper {
-        cwd: Some(root.to_owned()),
-        extra_env: vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())],
+        cwd: Some(settings.root.clone()),
+        extra_env: variables,
         stdin: request.as_bytes().to_vec(),
         time_limit: GIT_TIME_LIMIT,
         ..Helper::new(words)
@@ -138,7 +138,16 @@ mod tests {
         git(&["init", "-q", "."]);
         let helper = "!f() { test $1 = get && echo username=ann && echo password=pw=1; }; f";
         git(&["config", "credential.helper", helper]);
-        let login = fill(folder.path(), "https://h/x", None).unwrap();
+        git(&["remote", "add", "origin", "https://h/x"]);
+        let login = |is_trusted| {
+            let repository = crate::git::Repository::discover(folder.path()).unwrap();
+            let repository = repository.unwrap().trusted_if(|_| is_trusted);
+            let env = crate::system::env::Env::default();
+            let settings = LfsSettings::discover(&repository, None, &env).unwrap();
+            fill(&settings, "https://h/x", None)
+        };
+        assert!(login(false).is_none());
+        let login = login(true).unwrap();
         assert_eq!((&*login.user, &*login.password), ("ann", "pw=1"));
     }
 }

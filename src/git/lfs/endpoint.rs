@@ -225,7 +225,11 @@ fn ssh_endpoint(
         Some(user) => format!("{user}@{host}"),
         None => host.to_owned(),
     };
-    let is_bad = host.is_empty() || host.starts_with('-') || whole.starts_with('-');
+    let is_usual = |c: char| c.is_ascii_alphanumeric() || "._-+%@:~".contains(c);
+    let is_bad = host.is_empty()
+        || host.starts_with('-')
+        || whole.starts_with('-')
+        || !whole.chars().all(is_usual);
     if is_bad || path.is_empty() || path.starts_with('-') {
         return invalid_ssh();
     }

@@ -45,12 +45,12 @@ impl HttpApi {
             total: settings.request_timeout(),
             ..Limits::default()
         };
-        for (name, value) in url_settings(&settings.root, &endpoint.url) {
+        for (name, value) in url_settings(settings, &endpoint.url) {
             match (name.as_str(), value.split_once(':')) {
                 ("extraheader", Some((name, value))) => {
                     headers.push((name.trim().to_owned(), value.trim().to_owned()));
                 }
-                ("sslcainfo", _) => limits.roots = Some(value.into()),
+                ("sslcainfo", _) if !value.is_empty() => limits.roots = Some(value.into()),
                 _ => {}
             }
         }
@@ -172,22 +172,24 @@ impl HttpApi {
         body: Option<&serde_json::Value>,
         refused: Response,
     ) -> Result<Response, Error> {
-        let (root, url) = (self.settings.root.clone(), self.endpoint.url.clone());
+        let (settings, url) = (self.settings.clone(), self.endpoint.url.clone());
         if let Some(wrong) = self.login.take() {
-            credentials::report_result(&root, &url, &wrong, false);
+            credentials::report_result(&settings, &url, &wrong, false);
         }
         let user = self.endpoint.login.clone().map(|(user, _)| user);
-        let Some(login) = credentials::fill(&root, &url, user.as_deref()) else {
+        let Some(login) = credentials::fill(&settings, &url, user.as_deref()) else {
             return Ok(refused);
         };
         self.set_login(Some(login.clone()));
         let response = self.send(path, body)?;
         match response.status {
             401 => {
-                credentials::report_result(&root, &url, &login, false);
+                credentials::report_result(&settings, &url, &login, false);
                 self.login = None;
             }
-            200..=299 | 403 | 404 | 409 => credentials::report_result(&root, &url, &login, true),
+            200..=299 | 403 | 404 | 409 => {
+                credentials::report_result(&settings, &url, &login, true);
+            }
             _ => {}
         }
         Ok(response)

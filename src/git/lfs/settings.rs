@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Error;
 use super::endpoint::{LfsEndpoint, is_name};
 use crate::git::Repository;
+use crate::git::isolation::Isolation;
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::system::process::{self, Helper};
@@ -21,6 +22,8 @@ pub(super) const GIT_TIME_LIMIT: Duration = Duration::from_secs(20);
 pub(super) struct LfsSettings {
     /// The root of the working tree.
     pub(super) root: PathBuf,
+    /// Variables for calls of git, so that settings of an untrusted repository run no programs.
+    pub(super) git_variables: Vec<(String, String)>,
     pub(super) endpoint: LfsEndpoint,
     /// The reference that locks apply to, such as `refs/heads/main`.
     pub(super) reference: Option<String>,
@@ -44,24 +47,24 @@ pub(super) struct SshCommand {
 
 /// The git settings of a repository and those in its file `.lfsconfig`.
 struct LfsConfig {
-    git: git2::Config,
+    isolation: Isolation,
     shared: Option<git2::Config>,
 }
 
 impl LfsConfig {
     fn open(repository: &Repository) -> Option<Self> {
-        let git = repository.inner.config().ok()?.snapshot().ok()?;
+        let isolation = repository.isolation().ok()?.clone();
         let file = repository.root().join(".lfsconfig");
         let shared = fs::is_file(&file).then(|| git2::Config::open(&file).ok());
         Some(Self {
-            git,
+            isolation,
             shared: shared.flatten().and_then(|mut it| it.snapshot().ok()),
         })
     }
 
     fn git_value(&self, name: &str) -> Option<String> {
-        let text = self.git.get_string(name).ok()?;
-        (!text.is_empty()).then_some(text)
+        let text = self.isolation.value(&normal_form(name))?;
+        (!text.is_empty()).then(|| text.to_owned())
     }
 
     /// Returns a setting that may also come from the repository's `.lfsconfig`.
@@ -83,6 +86,20 @@ impl LfsConfig {
     }
 }
 
+/// Returns the name of a setting as git lists it: section and variable in lower case.
+fn normal_form(name: &str) -> String {
+    let parts = (name.split_once('.'), name.rsplit_once('.'));
+    let (Some((section, _)), Some((rest, variable))) = parts else {
+        return name.to_ascii_lowercase();
+    };
+    let middle = &rest[section.len()..];
+    format!(
+        "{}{middle}.{}",
+        section.to_ascii_lowercase(),
+        variable.to_ascii_lowercase()
+    )
+}
+
 impl LfsSettings {
     /// Determines the lock server of a repository: `url`, which may be the name of a remote, or the server
     /// that git-lfs would use.
@@ -93,6 +110,13 @@ impl LfsSettings {
     ) -> Result<Self, Error> {
         let config = LfsConfig::open(repository)
             .ok_or_else(|| Error::NoServer("git's settings cannot be read".to_owned()))?;
+        if let Some(key) = config.isolation.redirect() {
+            let reason = "replaces URLs, and the project is not trusted";
+            return Err(Error::NoServer(format!(
+                "the setting `{}` of the repository {reason}",
+                key.escape_debug()
+            )));
+        }
         let branch = repository.branch();
         let reference = branch.as_ref().map(|branch| {
             let merged = config.git_value(&format!("branch.{branch}.merge"));
@@ -100,6 +124,7 @@ impl LfsSettings {
         });
         Ok(Self {
             root: repository.root().to_owned(),
+            git_variables: config.isolation.variables.clone(),
             endpoint: endpoint(repository, &config, url, branch.as_deref())?,
             reference,
             connect_timeout: config.seconds("lfs.dialtimeout"),
@@ -186,9 +211,10 @@ impl SshCommand {
 
 /// Returns the `http.<url>.*` settings of git for a URL, such as `extraheader`. Names are in lower case,
 /// without `http.`.
-pub(super) fn url_settings(root: &std::path::Path, url: &str) -> Vec<(String, String)> {
+pub(super) fn url_settings(settings: &LfsSettings, url: &str) -> Vec<(String, String)> {
     let helper = Helper {
-        cwd: Some(root.to_owned()),
+        cwd: Some(settings.root.clone()),
+        extra_env: settings.git_variables.clone(),
         time_limit: GIT_TIME_LIMIT,
         ..Helper::new(["git", "config", "--null", "--get-urlmatch", "http", url])
     };

@@ -40,6 +40,8 @@ pub struct RemoteLockRequest<'a> {
     pub uri: &'a str,
     /// The environment variables of this process.
     pub env: &'a Env,
+    /// Whether the user trusts the repository of the ensemble.
+    pub is_trusted: bool,
 }
 
 /// The server and name of a remote lock, and the path of its note.
@@ -114,6 +116,7 @@ impl LockLocation {
                 "the ensemble is not in a git repository, so there is no git-lfs server".to_owned(),
             )
         })?;
+        let repository = repository.trusted_if(|_| locking.is_trusted);
         let file = with_suffix(locking.manifest, ".lock");
         let local = repository.relative(&file).unwrap_or_else(|| file.clone());
         let path = settings.path(&LockNameParts {

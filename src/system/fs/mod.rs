@@ -18,9 +18,9 @@ pub use error::{Error, FileAction, os_message};
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use modes::{FILE_MODE, SECRET_MODE};
 pub use reading::{
-    MAX_READ_BYTES, absolute, canonicalize, exists, identity_of, is_dir, is_file, is_mount, is_own,
-    is_program, is_symlink, is_within, mode_of, modified_time, normalize, read, read_link,
-    read_to_string, read_within,
+    FileIdentity, MAX_READ_BYTES, absolute, canonicalize, exists, identity_of, is_dir, is_file,
+    is_mount, is_own, is_program, is_symlink, is_within, mode_of, modified_time, normalize, read,
+    read_link, read_to_string, read_within,
 };
 pub use regular::open_regular;
 pub(super) use writing::temporary_name;

@@ -254,7 +254,7 @@ fn a_login_comes_from_gits_helpers_and_is_never_shown() {
         Some("Basic YW5uOnMzY3JldC13MHJk") => good(asked),
         _ => answer(401, "{\"message\": \"no s3cret-w0rd, no lock\"}"),
     });
-    let env = world("require", &web.url());
+    let env = world("require", &web.url()).trusted();
     let store = env.work().join("../home/logins");
     let host = web.url().replace("http://", "");
     fs::write(&store, format!("http://ann:s3cret-w0rd@{host}\n")).unwrap();
@@ -400,7 +400,8 @@ fn over_tls_a_server_counts_only_with_a_certificate_that_is_trusted() {
     let env = world("require", &format!("https://127.0.0.1:{}", port.trim()));
     let strange = deploy(&env);
     let file = folder.path().join("cert.pem");
-    env.git(&["config", "http.sslCAInfo", file.to_str().unwrap()]);
+    let settings = format!("[http]\n\tsslCAInfo = {}\n", file.display());
+    let env = env.git_settings(&settings);
     let trusted = deploy(&env);
     server.kill().unwrap();
     server.wait().unwrap();
