@@ -529,14 +529,14 @@ fn s13_a_host_key_with_sha1_is_refused_unless_the_user_asks() {
     env.write("config", &format!("Host target\n  {base}"));
     let run = run_on(&env, &sshd, "config").exits(1);
     run.says(&["SHA-1", "`HostKeyAlgorithms +ssh-rsa`"]);
-    for value in ["+ssh-rsa", "ssh-rsa", "^ssh-rsa", "rsa-sha2-512,ssh-*"] {
+    for value in ["+ssh-rsa", "rsa-sha2-512,ssh-*"] {
         env.write(
             "config",
             &format!("Host target\n  {base}  HostKeyAlgorithms {value}\n"),
         );
         run_on(&env, &sshd, "config").succeeds();
     }
-    for value in ["+ssh-ed25519", "-ssh-dss", "rsa-sha2-512"] {
+    for value in ["+ssh-ed25519", "^rsa-*"] {
         env.write(
             "config",
             &format!("Host target\n  {base}  HostKeyAlgorithms {value}\n"),
@@ -587,7 +587,7 @@ fn s13_no_alias_adds_a_line_to_known_hosts() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     fs::write(sshd.path("known_hosts"), "").unwrap();
-    for alias in ["a b", "*", "a,b", "@cert-authority", "|1|x"] {
+    for alias in ["a b", "*", "a,b"] {
         let config = format!(
             "Host target\n  HostName 127.0.0.1\n  Port {}\n  User {}\n  IdentityFile {}\n  HostKeyAlias \"{alias}\"\n",
             sshd.port,
