@@ -189,11 +189,14 @@ fn time_limit() -> Duration {
     limits().evaluation
 }
 
+#[cfg(not(test))]
 fn clock() -> CpuClock {
-    #[cfg(test)]
-    return tests::CLOCK;
-    #[cfg(not(test))]
-    return limits().clock;
+    limits().clock
+}
+
+#[cfg(test)]
+fn clock() -> CpuClock {
+    tests::CLOCK
 }
 
 /// A watch over the evaluations of all threads. It finds those that hang in a single step, such as the

@@ -595,6 +595,19 @@ mod tests {
     }
 
     #[test]
+    fn the_error_of_an_attribute_shows_no_secret_to_its_readers() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let app = scope.named("app");
+        scope.write(app, "bad", "{{ (SELF.password ~ 'x') | human_to_bytes }}");
+        for _ in 0..2 {
+            let read = evaluator.render("{{ SELF.bad }}", &Context::new(app));
+            let message = read.unwrap_err().to_string();
+            assert!(!message.contains("hush"), "{message}");
+        }
+    }
+
+    #[test]
     fn an_input_is_evaluated_when_it_is_read_and_recorded() {
         let scope = topology();
         let evaluator = evaluator(&scope);

@@ -190,6 +190,8 @@ impl Evaluator {
             Ok(value) if sensitive => value.sensitive(),
             Ok(value) => value,
             Err(error) => {
+                // Readers of this attribute do not see the secrets that it read.
+                let error = error.redacted(&frame.reads);
                 let error = error.within(Site::Attribute(slot.of, Arc::clone(&slot.name)));
                 self.remember_failure(slot, &error, frame, generation);
                 return Err(error);

@@ -58,7 +58,7 @@ pub fn end_process(code: i32) -> ! {
 }
 
 /// Lets helpers and evaluations run again after a signal, for what remains to be done.
-fn allow_helpers_and_evaluations() {
+fn clear_termination_requests() {
     take_helper_termination();
     cancel_evaluations(false);
 }
@@ -153,7 +153,7 @@ impl Interrupts {
         let mut state = self.state();
         if state.first.is_some() {
             state.acknowledged = true;
-            allow_helpers_and_evaluations();
+            clear_termination_requests();
         }
         state.first
     }
@@ -186,7 +186,7 @@ impl Interrupts {
     /// Declares that changes have started. From now on signals end neither helper programs nor this process.
     pub fn mark_started(&self) {
         self.state().started = true;
-        allow_helpers_and_evaluations();
+        clear_termination_requests();
     }
 
     /// Waits for a signal up to `time`. Returns whether one has arrived, now or earlier.

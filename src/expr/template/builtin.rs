@@ -4,9 +4,7 @@
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State, filters, tests};
 
-use crate::expr::budget;
-
-use super::error::{Result, filter_error};
+use super::error::Result;
 use super::limits;
 
 /// The filters that compare all items of a list, and so take long if the items are large.
@@ -92,7 +90,7 @@ fn with_named(args: Rest<JinjaValue>, named: Kwargs) -> Vec<JinjaValue> {
 
 /// Returns an error if the budget is used up, or if the items to compare are too large.
 fn check(name: &str, args: &[JinjaValue]) -> Result<()> {
-    budget::check().map_err(|error| filter_error(error.to_string()))?;
+    limits::check_budget()?;
     let Some(subject) = args.first().filter(|_| COMPARING.contains(&name)) else {
         return Ok(());
     };

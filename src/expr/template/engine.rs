@@ -78,6 +78,7 @@ impl OutputState {
 
 /// Counts the plain text of a template that follows, which the engine writes by itself.
 pub(super) fn count_output(state: &mut State, length: usize) -> Result<bool, JinjaError> {
+    limits::check_budget()?;
     state
         .get_or_insert_extension(OutputState::default())
         .add(length)?;

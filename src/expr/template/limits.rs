@@ -2,6 +2,7 @@
 
 use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
 
+use crate::expr::budget;
 use crate::text::format_size;
 use crate::value::limits::limits;
 
@@ -46,12 +47,18 @@ pub(super) fn check_item_count(count: usize) -> Result<()> {
     Ok(())
 }
 
+/// Returns an error if the budget of the evaluation is used up.
+pub(super) fn check_budget() -> Result<()> {
+    budget::check().map_err(|error| filter_error(error.to_string()))
+}
+
 /// Returns an error if the values of variables are too large.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the engine passes arguments by value"
 )]
 pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
+    check_budget()?;
     let mut budget = max_variable();
     for value in values.iter() {
         if !fits(value, &mut budget, 0) {

@@ -91,7 +91,7 @@ fn s1_a_map_with_1_500_000_keys_is_refused() {
         writeln!(text, "{key}: 1").unwrap();
     }
     let run = TestEnv::with_ensemble(&text).unfurl(["validate"]).exits(1);
-    assert!(run.time < Duration::from_secs(5), "{:?}", run.time);
+    assert!(run.time < Duration::from_secs(15), "{:?}", run.time);
     run.says(&["a map must have at most 500000 keys"]);
 }
 
@@ -302,7 +302,7 @@ fn s18_templates_of_states_and_tasks_end_when_their_time_is_used_up() {
         ),
     );
     for name in ["slow", "check"] {
-        ends_in_time(env.unfurl(["--eval-timeout", "0.2", "task", name]));
+        ends_in_time(env.unfurl(["--eval-timeout", "0.2", "task", "-H", "@local", name]));
     }
 }
 
@@ -349,17 +349,13 @@ fn s18_the_first_signal_ends_loading_and_planning() {
 /// V10: the same for commands that only read.
 #[test]
 fn s18_the_first_signal_ends_commands_that_read() {
-    let env = with_property(&quoted(&long_loop(
-        "{% if (a | upper) == 'y' %}{% endif %}",
-    )));
-    for arguments in [
-        &["status", "--query", "{{ NODES.a.x }}"][..],
-        &["explain", "a"],
-    ] {
-        let arguments = [&["--eval-timeout", "60"], arguments].concat();
-        let run = interrupted(&env, &arguments, Signal::SIGTERM);
-        // Without work to end, the signal itself ends the process.
-        assert!(run.code == 143 || run.code < 0, "{run}");
+    let query = long_loop("{% if (a | upper) == 'y' %}{% endif %}");
+    let env = with_property("1");
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let arguments = ["--eval-timeout", "60", "status", "--query", &query];
+        let run = interrupted(&env, &arguments, signal);
+        // Without work to end in order, the signal itself ends the process.
+        assert!(run.code == 128 + signal as i32 || run.code < 0, "{run}");
     }
 }
 
