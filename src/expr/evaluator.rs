@@ -12,11 +12,12 @@ use crate::value::{Handle, Value};
 
 use super::budget;
 use super::context::{BoundItem, Context, EvaluatedInput, Inputs, Var};
+use super::effect::{Effect, EffectOutput};
 use super::error::{Error, Site};
 use super::lazy::{LazyValue, Scene};
 use super::memo::Memo;
 use super::path::Segment;
-use super::ports::{Effect, EffectError, EffectOutput, LocalContext, ReadError, SystemContext};
+use super::ports::{EffectError, LocalContext, ReadError, SystemContext};
 use super::reads::{Read, Reads};
 use super::requested_writes::RequestedWrites;
 use super::sandbox::sandbox_context;

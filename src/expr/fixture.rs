@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::value::{Handle, Map, Value};
 
 use super::context::Context;
+use super::effect::{Effect, EffectOutput};
 use super::error::Error;
 use super::evaluator::Evaluator;
 use super::memo::Memo;
 use super::ports::{
-    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
-    ReadError, ReadFiles, Yaml, YamlError, json_as_yaml,
+    Clock, DirectoryOwner, EffectError, Effects, Random, ReadEnvironment, ReadError, ReadFiles,
+    Yaml, YamlError, json_as_yaml,
 };
 use super::scope::{Attribute, Scope};
 

@@ -10,8 +10,8 @@ use indexmap::{Equivalent, IndexMap, IndexSet};
 
 use crate::value::{Handle, Value};
 
+use super::effect::Effect;
 use super::error::Error;
-use super::ports::Effect;
 use super::reads::{Read, Reads};
 use super::requested_writes::RequestedWrites;
 use super::scope::Scope;

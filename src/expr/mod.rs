@@ -8,6 +8,7 @@
 
 mod budget;
 mod context;
+mod effect;
 #[cfg(test)]
 mod data_tests;
 mod document_value;
@@ -39,14 +40,14 @@ mod tracker;
 
 pub use budget::EvaluationWatch;
 pub use context::{Context, Inputs, Var, Vars};
+pub use effect::{Effect, EffectOutput};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use functions::{matches_schema, port_spec};
 pub use memo::Memo;
 pub use ports::{
-    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, FixedSources, LocalContext,
-    NullContext, NullScope, Random, ReadEnvironment, ReadError, ReadFiles, SystemContext, Yaml,
-    YamlError,
+    Clock, DirectoryOwner, EffectError, Effects, FixedSources, LocalContext, NullContext,
+    NullScope, Random, ReadEnvironment, ReadError, ReadFiles, SystemContext, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::ports::Effect;
+use super::effect::Effect;
 
 /// Changes of files in the order of the first request. The last request for a path counts.
 #[derive(Debug, Clone, Default)]

@@ -9,9 +9,9 @@ use indexmap::IndexSet;
 use crate::value::{Marks, Value};
 
 use super::budget::{self, BudgetGuard};
+use super::effect::Effect;
 use super::error::Error;
 use super::memo::AttributeSlot;
-use super::ports::Effect;
 use super::reads::{Read, Reads};
 use super::requested_writes::RequestedWrites;
 

@@ -19,8 +19,8 @@ use crate::ensemble::{
 use crate::fleet::hosts::EndpointLocator;
 use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan;
+use crate::session::Session;
 use crate::session::topology_with_orphans;
-use crate::session::{EnvironmentVariables, Session};
 
 /// A planned job with the data for its report.
 #[derive(Debug)]
@@ -78,10 +78,8 @@ pub(super) fn create_engine(
     .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
     let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
-    let EnvironmentVariables {
-        values: environment,
-        writes,
-    } = session.variables(&topology, &system_context)?;
+    let variables = session.variables(&topology, &system_context)?;
+    let environment = variables.values;
     let chain =
         executor_chain::resolve_chain(request, session, &topology, &system_context, &environment)?;
     let mut system_context = Arc::into_inner(system_context)
@@ -107,7 +105,7 @@ pub(super) fn create_engine(
         history: Box::new(history),
         keys: Box::new(DigestKeys::of(session)),
         host_locator: Box::new(host_locator(session)),
-        environment_writes: writes,
+        environment_writes: variables.writes,
     };
     Ok(EngineSetup {
         engine: Engine::new(parts, options),

@@ -212,8 +212,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn links_are_resolved_before_a_path_is_compared() {
+    /// Makes a project `in` with links, and files beside it.
+    fn project_with_links() -> (tempfile::TempDir, PathBuf) {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().canonicalize().unwrap();
         for file in ["in/a/b.txt", "in/.git/config", "out/c.txt", "inner/d"] {
@@ -230,6 +230,12 @@ mod tests {
         ] {
             symlink(target, root.join(link)).unwrap();
         }
+        (place, root)
+    }
+
+    #[test]
+    fn links_are_resolved_before_a_path_is_compared() {
+        let (_place, root) = project_with_links();
         let scope = ReadScope::of_folder(&root.join("in"));
         let paths = [
             "in",
@@ -272,7 +278,12 @@ mod tests {
         in/.git/config => `/in/.git/config` lies in a folder `.git`
         in/own/../.GIT/x => `/in/own/../.GIT/x` lies in a folder `.git`
         ");
-        let mut all = scope.clone();
+    }
+
+    #[test]
+    fn single_files_and_all_files_are_permitted() {
+        let (_place, root) = project_with_links();
+        let mut all = ReadScope::of_folder(&root.join("in"));
         all.add_file(&root.join("out/c.txt"));
         assert!(all.contains(&root.join("in/file")));
         assert!(!all.contains(&root.join("out/none")));

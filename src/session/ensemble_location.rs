@@ -80,7 +80,7 @@ pub(crate) fn current_dir() -> Result<PathBuf, LoadError> {
 
 /// Returns an error if the project, and not the user, names a manifest outside of the project.
 ///
-/// Such a manifest must be an ensemble of another project that this project knows.
+/// A link beside which the user works, and an entry for another project, must lead to an ensemble at least.
 fn refuse_foreign(
     located: &LocatedEnsemble,
     options: &SessionOptions,
@@ -90,22 +90,22 @@ fn refuse_foreign(
     let manifest = &located.manifest;
     let named = fs::absolute(Path::new(&options.ensemble), cwd);
     let is_named = !options.ensemble.is_empty() && named == *manifest;
+    if is_named || located.trust.permits(READ_PERMISSION) {
+        return Ok(());
+    }
     let start = if options.ensemble.is_empty() {
         cwd
     } else {
         &named
     };
-    if let Some(folder) = manifest.parent().filter(|folder| start.starts_with(folder)) {
+    let here = manifest.parent();
+    let here = here.filter(|folder| start.starts_with(folder));
+    if let Some(folder) = here {
         loader.scope().add_folder(folder);
     }
-    if is_named || located.trust.permits(READ_PERMISSION) {
-        return Ok(());
-    }
-    let is_of_other = located
-        .entry
-        .as_ref()
-        .is_some_and(|entry| entry.project.is_some());
-    let checked = if is_of_other {
+    let entry = located.entry.as_ref();
+    let is_of_other = entry.is_some_and(|entry| entry.project.is_some());
+    let checked = if is_of_other || here.is_some() {
         check_manifest(loader.scope(), manifest)
     } else {
         let inside = loader.scope().resolve(manifest).map(drop);

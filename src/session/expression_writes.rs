@@ -153,29 +153,61 @@ fn is_or_extends(name: &str, file: &str) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn writes_stay_in_the_ensemble_and_leave_its_records_alone() {
-        let place = tempfile::tempdir().unwrap();
-        let root = place.path().canonicalize().unwrap();
-        let base = root.join("e");
-        for file in ["e/ensemble.yaml", "e/other/ensemble.yaml", "out/x"] {
-            fs::write_plain(&root.join(file), b"old", None).unwrap();
+    /// An ensemble with links, and files beside it.
+    struct EnsembleFixture {
+        _place: tempfile::TempDir,
+        root: PathBuf,
+        temporary: Arc<JobTemporaryFolder>,
+        writes: ExpressionWrites,
+    }
+
+    impl EnsembleFixture {
+        fn new() -> Self {
+            let place = tempfile::tempdir().unwrap();
+            let root = place.path().canonicalize().unwrap();
+            let base = root.join("e");
+            for file in ["e/ensemble.yaml", "e/other/ensemble.yaml", "out/x"] {
+                fs::write_plain(&root.join(file), b"old", None).unwrap();
+            }
+            std::os::unix::fs::symlink("../out", base.join("link")).unwrap();
+            std::os::unix::fs::symlink("../out/x", base.join("file")).unwrap();
+            let temporary = Arc::new(JobTemporaryFolder::without_ensemble());
+            let writes = ExpressionWrites::new(&base.join("ensemble.yaml"), Arc::clone(&temporary));
+            Self {
+                _place: place,
+                root,
+                temporary,
+                writes,
+            }
         }
-        std::os::unix::fs::symlink("../out", base.join("link")).unwrap();
-        std::os::unix::fs::symlink("../out/x", base.join("file")).unwrap();
-        let temporary = Arc::new(JobTemporaryFolder::without_ensemble());
-        let writes = ExpressionWrites::new(&base.join("ensemble.yaml"), Arc::clone(&temporary));
-        let outcome = |path: &Path| {
+
+        fn outcome(&self, path: &Path) -> String {
             let effect = Effect::WriteFile {
                 path: path.to_owned(),
                 contents: b"new".to_vec(),
                 sensitive: false,
             };
-            match writes.perform(&effect) {
+            let root = self.root.to_string_lossy();
+            match self.writes.perform(&effect) {
                 Ok(_) => "written".to_owned(),
-                Err(error) => error.to_string().replace(&*root.to_string_lossy(), ""),
+                Err(error) => error.to_string().replace(&*root, ""),
             }
-        };
+        }
+
+        /// A line for each path with the outcome of a write.
+        fn table(&self, paths: &[&str]) -> String {
+            let lines = paths.iter().map(|path| {
+                let outcome = self.outcome(Path::new(path));
+                let outcome = outcome.split("; allowed are").next().unwrap_or_default();
+                format!("{path} => {outcome}")
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        }
+    }
+
+    #[test]
+    fn writes_stay_below_the_ensemble() {
+        let ensemble = EnsembleFixture::new();
         let paths = [
             "a.txt",
             "planned/x/y",
@@ -185,6 +217,23 @@ mod tests {
             "../out/x",
             "/etc/x",
             "/dev/null",
+        ];
+        insta::assert_snapshot!(ensemble.table(&paths), @r"
+        a.txt => written
+        planned/x/y => written
+        secrets/db/key => written
+        a/../b => written
+        ../a.txt => expressions must not write to `/a.txt`: it lies outside of the ensemble
+        ../out/x => expressions must not write to `/out/x`: it lies outside of the ensemble
+        /etc/x => expressions must not write to `/etc/x`: it lies outside of the ensemble
+        /dev/null => expressions must not write to `/dev/null`: it lies outside of the ensemble
+        ");
+    }
+
+    #[test]
+    fn the_records_of_the_ensemble_are_protected() {
+        let ensemble = EnsembleFixture::new();
+        let paths = [
             "ensemble.yaml",
             "Ensemble.YAML.lock",
             "unfurl.yaml",
@@ -200,30 +249,8 @@ mod tests {
             ".unfurl/unfurl.yaml",
             "other/x",
             "other/jobs/x",
-            "link/x",
-            "link",
-            "file",
-            ".",
-            "",
         ];
-        let lines = paths.map(|path| {
-            let line = outcome(Path::new(path));
-            let line = line
-                .split("; allowed are")
-                .next()
-                .unwrap_or_default()
-                .to_owned();
-            format!("{path} => {line}")
-        });
-        insta::assert_snapshot!(lines.join("\n"), @r"
-        a.txt => written
-        planned/x/y => written
-        secrets/db/key => written
-        a/../b => written
-        ../a.txt => expressions must not write to `/a.txt`: it lies outside of the ensemble
-        ../out/x => expressions must not write to `/out/x`: it lies outside of the ensemble
-        /etc/x => expressions must not write to `/etc/x`: it lies outside of the ensemble
-        /dev/null => expressions must not write to `/dev/null`: it lies outside of the ensemble
+        insta::assert_snapshot!(ensemble.table(&paths), @r"
         ensemble.yaml => expressions must not write to `/e/ensemble.yaml`: it is a file of the ensemble or project itself
         Ensemble.YAML.lock => expressions must not write to `/e/Ensemble.YAML.lock`: it is a file of the ensemble or project itself
         unfurl.yaml => expressions must not write to `/e/unfurl.yaml`: it is a file of the ensemble or project itself
@@ -239,21 +266,34 @@ mod tests {
         .unfurl/unfurl.yaml => expressions must not write to `/e/.unfurl/unfurl.yaml`: it is part of the project's records
         other/x => expressions must not write to `/e/other/x`: it lies in another ensemble
         other/jobs/x => expressions must not write to `/e/other/jobs/x`: it lies in another ensemble
+        ");
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let ensemble = EnsembleFixture::new();
+        let paths = ["link/x", "link", "file", ".", ""];
+        insta::assert_snapshot!(ensemble.table(&paths), @r"
         link/x => could not create folder `/e/link`: `/e/link` is a symbolic link to `../out`, and links are not followed there
         link => could not write `/e/link`: `/e/link` is a symbolic link to `../out`, and links are not followed there
         file => could not write `/e/file`: `/e/file` is a symbolic link to `../out/x`, and links are not followed there
         . => expressions must not write to `/e`: it is a folder
          => expressions must not write to `/e`: it is a folder
         ");
-        assert_eq!(fs::read_to_string(&root.join("out/x")).unwrap(), "old");
-        assert!(!fs::exists(temporary.path()));
-        assert_eq!(outcome(&temporary.path().join("t")), "written");
-        assert_eq!(
-            outcome(&temporary.path().join("../t"))
-                .split(" to")
-                .next()
-                .unwrap(),
-            "expressions must not write"
+        let outside = fs::read_to_string(&ensemble.root.join("out/x"));
+        assert_eq!(outside.unwrap(), "old");
+    }
+
+    #[test]
+    fn the_temporary_folder_is_made_for_its_first_file() {
+        let ensemble = EnsembleFixture::new();
+        let folder = ensemble.temporary.path().to_owned();
+        assert!(!fs::exists(&folder));
+        assert_eq!(ensemble.outcome(&folder.join("t")), "written");
+        assert!(
+            ensemble
+                .outcome(&folder.join("../t"))
+                .contains("must not write")
         );
     }
 }

@@ -11,7 +11,7 @@ use super::error::LoadError;
 use super::loader;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
-use super::read_scope::{check_manifest, is_in_home};
+use super::read_scope::{check_manifest, folder_of_repository, is_in_home};
 use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
@@ -206,7 +206,7 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError>
         let repositories = session.environment.repositories();
         let repository = repositories.and_then(|all| all.get(name));
         let base = session.manifest.base_dir();
-        let folder = repository.and_then(|it| loader::folder_of_repository(it, base));
+        let folder = repository.and_then(|it| folder_of_repository(it, base));
         folder.ok_or_else(|| format!("the repository `{name}` was not found on this machine"))?
     } else {
         let source = session.sources.get(location.span().source);

@@ -14,7 +14,7 @@ use super::inputs::inputs_of;
 use super::instances;
 use super::options::SessionOptions;
 use super::orphan_templates::OrphanTemplates;
-use super::read_scope::{add_own_files, add_repositories_of_home};
+use super::read_scope::{add_own_files, add_repositories_of_home, folder_of_repository};
 use super::service_reader::read_service;
 use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
@@ -73,7 +73,7 @@ fn with_loader<T>(
     let mut sources = found.sources.clone();
     let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
     loader.set_trust(&located.trust, located.folder());
-    add_own_files(found, &mut loader);
+    add_own_files(located, found.home.as_deref(), &mut loader);
     let result = read(&mut loader);
     drop(loader);
     match result {
@@ -306,13 +306,4 @@ fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoa
             loader.add_repository(&**name, folder);
         }
     }
-}
-
-/// Returns the local folder of a repository with a `file:` URL.
-pub(crate) fn folder_of_repository(repository: &Node, base: &Path) -> Option<PathBuf> {
-    let url = repository
-        .as_str()
-        .or_else(|| repository.get("url")?.as_str())?;
-    let path = url.strip_prefix("file:")?;
-    Some(fs::absolute(Path::new(path), base))
 }

@@ -39,4 +39,4 @@ pub use options::SessionOptions;
 pub(crate) use orphans::topology as topology_with_orphans;
 pub(crate) use repositories::involved_repositories;
 pub(crate) use service_reader::read_service;
-pub(crate) use session::{EnvironmentVariables, Session};
+pub(crate) use session::Session;

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ensemble_location::EnsembleLocation;
 use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostic, Sources, Span};
-use crate::project::{Environment, FileLoader, OutsideError, PROJECT_FOLDER, ReadScope};
+use crate::project::{
+    Environment, FileLoader, LocatedEnsemble, OutsideError, PROJECT_FOLDER, ReadScope,
+};
 use crate::system::fs;
 use crate::yaml::Node;
 
@@ -13,17 +14,19 @@ use crate::yaml::Node;
 const MAX_FOREIGN_BYTES: u64 = 64 << 20;
 
 /// Adds the files of an ensemble to those that a loader may read: its project, its repository, its home project.
-pub(super) fn add_own_files(found: &EnsembleLocation, loader: &mut FileLoader<'_>) {
-    let located = &found.located;
+pub(super) fn add_own_files(
+    located: &LocatedEnsemble,
+    home: Option<&Path>,
+    loader: &mut FileLoader<'_>,
+) {
     loader.set_predefined_repositories(located.folder(), located.root());
     let scope = loader.scope();
     scope.add_file(&located.manifest);
     scope.add_repository_of(&located.manifest);
     let root = located.root().filter(|root| root.ends_with(PROJECT_FOLDER));
-    for folder in [root.and_then(Path::parent), found.home.as_deref()] {
-        folder
-            .into_iter()
-            .for_each(|folder| scope.add_folder(folder));
+    let folders = [root.and_then(Path::parent), home];
+    for folder in folders.into_iter().flatten() {
+        scope.add_folder(folder);
     }
 }
 
@@ -38,8 +41,7 @@ pub(super) fn add_repositories_of_home(
     let repositories = environment.repositories().and_then(Node::as_map);
     for (_, entry) in repositories.into_iter().flatten() {
         let is_of_home = is_in_home(loader.sources(), entry.value.span(), options);
-        if is_of_home && let Some(folder) = super::loader::folder_of_repository(&entry.value, base)
-        {
+        if is_of_home && let Some(folder) = folder_of_repository(&entry.value, base) {
             loader.scope().add_folder(&folder);
         }
     }
@@ -77,10 +79,23 @@ pub(super) fn check_manifest(scope: &ReadScope, file: &Path) -> Result<(), Diagn
 
 /// Whether a file says that it is an ensemble.
 fn is_ensemble(file: &Path) -> bool {
-    let text = fs::is_file(file).then(|| fs::read_within(file, MAX_FOREIGN_BYTES).ok());
+    let is_yaml = file
+        .extension()
+        .is_some_and(|end| end == "yaml" || end == "yml");
+    let is_candidate = is_yaml && fs::is_file(file);
+    let text = is_candidate.then(|| fs::read_within(file, MAX_FOREIGN_BYTES).ok());
     let text = text.flatten().unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     ["apiVersion", "unfurl/v1", "Ensemble"]
         .iter()
         .all(|word| text.contains(word))
+}
+
+/// Returns the local folder of a repository with a `file:` URL.
+pub(crate) fn folder_of_repository(repository: &Node, base: &Path) -> Option<PathBuf> {
+    let url = repository
+        .as_str()
+        .or_else(|| repository.get("url")?.as_str())?;
+    let path = url.strip_prefix("file:")?;
+    Some(fs::absolute(Path::new(path), base))
 }

@@ -1,7 +1,7 @@
 //! Determines the git repositories that belong to an ensemble.
 
 use super::involved_repository::{InvolvedRepository, add, of_folders};
-use super::loader::folder_of_repository;
+use super::read_scope::folder_of_repository;
 use super::session::Session;
 use crate::git::Error;
 use crate::project::folder_of_clone;
@@ -21,11 +21,8 @@ pub(crate) fn involved_repositories(session: &Session) -> Result<Vec<InvolvedRep
         .map(|(name, entry)| (name, &entry.value));
     for (name, node) in environment.chain(&session.service.repositories) {
         let url = || node.as_str().or_else(|| node.get("url")?.as_str());
-        // A folder that the project names is foreign unless the project may read it.
-        let named = folder_of_repository(node, base);
-        let folder = named
-            .filter(|folder| session.scope.contains(folder))
-            .or_else(|| folder_of_clone(url()?, base, project));
+        let folder =
+            folder_of_repository(node, base).or_else(|| folder_of_clone(url()?, base, project));
         if let Some(folder) = folder {
             add(&mut all, name, &folder, trust)?;
         }

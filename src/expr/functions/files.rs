@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use crate::expr::effect::Effect;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
-use crate::expr::ports::{Effect, ReadError};
+use crate::expr::ports::ReadError;
 use crate::value::{External, ExternalKind, Map, Marks, Value, hex};
 
 use super::call::FunctionCall;

@@ -7,7 +7,7 @@ mod null_context;
 mod null_scope;
 mod system;
 
-pub use effects::{Effect, EffectOutput, Effects};
+pub use effects::Effects;
 pub use error::{EffectError, ReadError, YamlError};
 pub use null_context::{FixedSources, NullContext};
 pub use null_scope::NullScope;

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::expr::effect::{Effect, EffectOutput};
 use crate::value::{Map, Value};
 
-use super::effects::{Effect, EffectOutput, Effects};
+use super::effects::Effects;
 use super::error::{EffectError, ReadError, YamlError};
 use super::system::{
     Clock, DirectoryOwner, Random, ReadEnvironment, ReadFiles, Yaml, json_as_yaml,

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use minijinja::State;
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 
+use crate::expr::effect::Effect;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
-use crate::expr::ports::Effect;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 

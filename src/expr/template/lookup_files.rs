@@ -3,11 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::expr::effect::Effect;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::functions;
 use crate::expr::lazy::Scene;
-use crate::expr::ports::Effect;
 use crate::value::{List, Value};
 
 use super::lookup_lists::items_of;

@@ -30,7 +30,9 @@ impl FolderRoots {
     /// Creates the file roots of these folders.
     pub fn new(folders: Vec<PathBuf>) -> Self {
         let mut scope = ReadScope::default();
-        folders.iter().for_each(|folder| scope.add_folder(folder));
+        for folder in &folders {
+            scope.add_folder(folder);
+        }
         Self { folders, scope }
     }
 
