@@ -33,8 +33,8 @@ pub mod exec {
 pub mod expr {
     pub use crate::expr::{
         Clock, Context, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Evaluator,
-        FixedSources, Memo, NullContext, Random, ReadEnvironment, ReadError, ReadFiles, Yaml,
-        YamlError,
+        FixedSources, Memo, NullContext, Random, RandomError, ReadEnvironment, ReadError,
+        ReadFiles, Yaml, YamlError,
     };
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::expr::{
-    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
-    ReadError, ReadFiles, Yaml, YamlError,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, RandomError,
+    ReadEnvironment, ReadError, ReadFiles, Yaml, YamlError,
 };
 use unfurl::testing::value::{Map, Value};
 use unfurl::testing::yaml::{Limits, emit, parse};
@@ -105,8 +105,9 @@ impl Clock for EmptyEnvironment {
 }
 
 impl Random for EmptyEnvironment {
-    fn random(&self, bytes: &mut [u8]) {
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError> {
         bytes.fill(7);
+        Ok(())
     }
 }
 

@@ -5,9 +5,15 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Sources};
 use crate::job::{JobEvent, TargetState, TaskRecord};
 use crate::name::{NodeState, Status};
-use crate::system::fs::{self, Beneath};
+use crate::system::fs::{self, Beneath, EntryKind};
+use crate::system::lockfile::LockFile;
 use crate::system::{clock, env};
 use crate::text::escape_controls;
+
+/// The start of the names of temporary logs.
+const TEMPORARY_START: &str = "unfurl-";
+/// The end of the names of temporary logs.
+const TEMPORARY_END: &str = ".log";
 
 /// Writes a job's log to a temporary file and moves it to its final path when the job ends.
 #[derive(Debug)]
@@ -24,10 +30,14 @@ impl LogFile {
     ///
     /// The file at the user's path cannot be written.
     pub(crate) fn open(own: Option<&Path>) -> Result<Self, fs::Error> {
-        let name = format!("unfurl-{}.log", ulid::Ulid::generate());
+        let name = format!("{TEMPORARY_START}{}{TEMPORARY_END}", ulid::Ulid::generate());
         let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
-        let file = match fs::Appender::open(&path) {
-            Ok(file) => Some(file),
+        // The log contains the output of tasks, so other users must not read it.
+        let file = match fs::Appender::open(&path, fs::SECRET_MODE) {
+            Ok(file) => {
+                file.lock();
+                Some(file)
+            }
             Err(error) if own.is_some() => return Err(error),
             // The user did not request the temporary log, so its failure must not fail the job.
             Err(_) => None,
@@ -37,6 +47,24 @@ impl LogFile {
             file,
             is_permanent: own.is_some(),
         })
+    }
+
+    /// Removes the temporary logs of this user's jobs that were killed. A job that runs has locked its log.
+    pub(crate) fn remove_abandoned() {
+        for entry in fs::list(&env::temporary_dir()).unwrap_or_default() {
+            let id = entry.name.strip_prefix(TEMPORARY_START);
+            let id = id.and_then(|name| name.strip_suffix(TEMPORARY_END));
+            let is_log = id.is_some_and(|id| id.parse::<ulid::Ulid>().is_ok());
+            if !is_log || entry.kind != EntryKind::File || !fs::is_own(&entry.path) {
+                continue;
+            }
+            // A log that cannot be removed does no harm.
+            if let Ok(Some(log)) = LockFile::open(&entry.path)
+                && log.is_locked()
+            {
+                log.remove().ok();
+            }
+        }
     }
 
     /// Appends a message. Control characters are escaped, so that the file can be shown on a terminal.

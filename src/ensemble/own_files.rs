@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::system::fs::{self, Beneath};
 
 /// The folders and files beside a manifest that only this program writes.
-const OWN_NAMES: [&str; 10] = [
+const OWN_NAMES: [&str; 9] = [
     "planned",
     "active",
     "failed",
@@ -15,7 +15,6 @@ const OWN_NAMES: [&str; 10] = [
     "artifacts",
     "secrets",
     "local",
-    "tasks",
     "jobs.tsv",
 ];
 
@@ -25,9 +24,10 @@ const OWN_ENDS: [&str; 3] = [".lock", ".owner.lock", ".lfs.lock"];
 /// Opens the folder of a manifest, so that all later paths in it stay beneath it.
 pub fn open_folder(manifest: &Path) -> Result<Beneath, fs::Error> {
     let folder = manifest.parent().unwrap_or(Path::new(""));
-    Beneath::open(match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
+    Beneath::open(if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
     })
 }
 

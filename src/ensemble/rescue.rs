@@ -114,10 +114,12 @@ impl RescueFile {
             let name = self.file_name();
             // The record contains the output of tasks, so other users must not read it. In a folder that others
             // can write, the name may be a link that they made.
-            let written = Beneath::open(&folder)
-                .and_then(|it| it.write_atomic(Path::new(&name), &text, Some(fs::SECRET_MODE)));
+            let written = Beneath::open(&folder).and_then(|it| {
+                it.write_atomic(Path::new(&name), &text, Some(fs::SECRET_MODE))?;
+                Ok(it.path().join(&name))
+            });
             match written {
-                Ok(()) => return Ok(folder.join(name)),
+                Ok(path) => return Ok(path),
                 Err(error) => first = first.or(Some(error)),
             }
         }

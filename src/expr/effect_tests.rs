@@ -216,3 +216,29 @@ fn only_the_last_evaluation_counts_for_what_was_read() {
     assert_eq!(reads, [Read::Entity(app), Read::Volatile, port]);
     assert!(machine.evaluator.take_failure().is_none());
 }
+
+#[test]
+fn random_choices_fail_without_a_source_of_random_numbers() {
+    let disk = FakeSystem {
+        lacks_randomness: true,
+        ..FakeSystem::with_programs()
+    };
+    let mut fixture = EffectFixture::new();
+    fixture.evaluator =
+        Evaluator::with_limit(fixture.scope.clone(), Arc::new(disk), Arc::default(), 60);
+    for text in [
+        "{eval: {generate_string: {preset: password}}}",
+        "{eval: {_generate: {preset: number, len: 4}}}",
+        "'{{ [1, 2] | random }}'",
+        "'{{ [1, 2] | shuffle }}'",
+        "'{{ 10 | random }}'",
+        "\"{{ lookup('random_choice', 'a', 'b') }}\"",
+        "\"{{ lookup('password', '/dev/null') }}\"",
+        "{eval: {tempfile: x}}",
+    ] {
+        let error = fixture.evaluate(text).unwrap_err().to_string();
+        assert!(error.contains("no random numbers"), "{text}: {error}");
+    }
+    let seeded = fixture.evaluate("\"{{ 10 | random(seed='x') }}\"");
+    assert!(seeded.is_ok(), "{seeded:?}");
+}

@@ -12,8 +12,8 @@ use super::error::Error;
 use super::evaluator::Evaluator;
 use super::memo::Memo;
 use super::ports::{
-    Clock, DirectoryOwner, EffectError, Effects, Random, ReadEnvironment, ReadError, ReadFiles,
-    Yaml, YamlError, json_as_yaml,
+    Clock, DirectoryOwner, EffectError, Effects, Random, RandomError, ReadEnvironment, ReadError,
+    ReadFiles, Yaml, YamlError, json_as_yaml,
 };
 use super::scope::{Attribute, Scope};
 
@@ -242,6 +242,8 @@ pub(super) struct FakeSystem {
     pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
     /// Whether programs may run. If true, the clock and the random source also return a new value each time.
     pub(super) runs_programs: bool,
+    /// Whether the machine has no source of random numbers.
+    pub(super) lacks_randomness: bool,
     /// The programs that ran, and the files and directories that were created.
     pub(super) performed: Mutex<Vec<String>>,
     /// The number of calls of the clock and the random source.
@@ -393,12 +395,16 @@ impl Clock for FakeSystem {
 }
 
 impl Random for FakeSystem {
-    fn random(&self, bytes: &mut [u8]) {
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError> {
+        if self.lacks_randomness {
+            return Err(RandomError("too many open files".to_owned()));
+        }
         let first = 1 + self.ask();
         bytes
             .iter_mut()
             .zip(first..)
             .for_each(|(byte, number)| *byte = number);
+        Ok(())
     }
 }
 

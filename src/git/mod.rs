@@ -21,6 +21,7 @@ mod rebase;
 mod remote;
 mod repository;
 mod settings;
+mod special_files;
 
 pub use commit::CommitOutcome;
 pub use error::Error;

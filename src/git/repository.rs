@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, StatusOptions};
 
-use super::Error;
 use super::command::REPOSITORY_VARIABLES;
 use super::isolation::Isolation;
+use super::{Error, special_files};
 use crate::system::env::Env;
 use crate::system::fs::{self, Beneath};
 use crate::system::user;
@@ -48,6 +48,7 @@ impl Repository {
         let Some(start) = path.ancestors().find(|folder| fs::is_dir(folder)) else {
             return Ok(None);
         };
+        special_files::refuse(start)?;
         let inner = match open_above(start) {
             Ok(inner) => inner,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),

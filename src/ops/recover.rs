@@ -8,7 +8,7 @@ use super::planned_job;
 use super::request::JobRequest;
 use super::resume::{self, InterruptedJob};
 use crate::ensemble::{
-    CrashedJob, JobFolders, JournalFile, LockedEnsemble, Manifest, Record, WorkingFolders,
+    CrashedJob, JobFolders, JournalFile, LockedEnsemble, LogFile, Manifest, Record, WorkingFolders,
 };
 use crate::job::{FolderKey, TaskFolders as _};
 use crate::lock::{Lock, LockState};
@@ -32,6 +32,7 @@ pub(super) fn recover(
     for path in &journals {
         recover_job(path, locked, found, view)?;
     }
+    LogFile::remove_abandoned();
     update_computed_status(locked, found, request)
 }
 

@@ -48,9 +48,16 @@ fn resolve_link(mut located: LocatedEnsemble) -> LocatedEnsemble {
 
 /// Fails if the manifest is a symbolic link that leads out of its project. A project that somebody else wrote
 /// could make this program change any ensemble of the user.
-fn refuse_foreign_link(located: &LocatedEnsemble) -> Result<(), LoadError> {
+///
+/// Without a project, the folder in which the user works counts as the project, if it contains the link.
+fn refuse_foreign_link(located: &LocatedEnsemble, cwd: &Path) -> Result<(), LoadError> {
     let link = &located.manifest;
-    let root = located.root().unwrap_or_else(|| located.folder());
+    let around = if link.starts_with(cwd) {
+        cwd
+    } else {
+        located.folder()
+    };
+    let root = located.root().unwrap_or(around);
     let (Ok(target), Ok(root)) = (fs::canonicalize(link), fs::canonicalize(root)) else {
         return Ok(());
     };
@@ -143,7 +150,7 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
     let home = home.filter(|home| !home.as_os_str().is_empty());
     match located {
         Ok(located) => {
-            refuse_foreign_link(&located)?;
+            refuse_foreign_link(&located, &cwd)?;
             let link = link_of(&located.manifest);
             let located = check_repositories(resolve_link(located))?;
             let own_files = [link.as_ref(), Some(&located.manifest)];

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use super::expression_writes::ExpressionWrites;
 use crate::exec::perform_effect;
 use crate::expr::{
-    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, ReadEnvironment,
-    ReadError, ReadFiles, Yaml, YamlError,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, RandomError,
+    ReadEnvironment, ReadError, ReadFiles, Yaml, YamlError,
 };
 use crate::git::Repository;
 use crate::project::{OutsideError, ReadScope, Trust};
@@ -212,14 +212,8 @@ impl Clock for LocalSystem {
 }
 
 impl Random for LocalSystem {
-    fn random(&self, bytes: &mut [u8]) {
-        // If the system provides no random bytes, use unique ones, which are not secret.
-        if random::fill(bytes).is_err() {
-            let unique = ulid::Ulid::generate().to_bytes();
-            for (owner, byte) in bytes.iter_mut().enumerate() {
-                *byte = unique[owner % unique.len()];
-            }
-        }
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError> {
+        random::fill(bytes).map_err(|error| RandomError(fs::os_message(&error)))
     }
 }
 

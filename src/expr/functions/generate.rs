@@ -27,19 +27,20 @@ pub(super) fn generate(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let or = |default: usize| if length == 0 { default } else { length };
     let everything = format!("{LETTERS}{DIGITS}{PUNCTUATION}");
     let text = match preset.as_str() {
-        Some("number") => pick(call, DIGITS, or(1)),
+        Some("number") => pick(call, DIGITS, or(1))?,
         Some("password") => {
             // A text of one character is rarely a digit, so the number of tries is limited.
             let mut tries = (0..1000).map(|_| pick(call, &everything, or(15)));
             let with_digit = |text: &String| text.contains(|c: char| c.is_ascii_digit());
-            tries.find(with_digit).ok_or_else(|| {
-                call.fail("could not generate a password with a digit; increase `len`")
+            let found = tries.find(|text| text.as_ref().map_or(true, with_digit));
+            found.unwrap_or_else(|| {
+                Err(call.fail("could not generate a password with a digit; increase `len`"))
             })?
         }
         _ => {
             let ranges = option("ranges")?.unwrap_or_default();
             let alphabet = alphabet(&ranges).unwrap_or(everything);
-            pick(call, &alphabet, or(10))
+            pick(call, &alphabet, or(10))?
         }
     };
     Ok(LazyValue::Value(text.into()))
@@ -66,10 +67,11 @@ fn alphabet(ranges: &Value) -> Option<String> {
     (!alphabet.is_empty()).then_some(alphabet)
 }
 
-fn pick(call: &FunctionCall<'_>, alphabet: &str, count: usize) -> String {
+fn pick(call: &FunctionCall<'_>, alphabet: &str, count: usize) -> Result<String, Error> {
     let alphabet: Vec<char> = alphabet.chars().collect();
     let mut bytes = vec![0; count * 8];
-    call.evaluator.system().random(&mut bytes);
+    let filled = call.evaluator.system().random(&mut bytes);
+    filled.map_err(|problem| call.fail(problem.to_string()))?;
     let size = alphabet.len() as u64;
     let pick = |bytes: &[u8]| {
         let number = bytes
@@ -78,5 +80,5 @@ fn pick(call: &FunctionCall<'_>, alphabet: &str, count: usize) -> String {
         let place = usize::try_from(number % size).unwrap_or_default();
         alphabet[place]
     };
-    bytes.chunks_exact(8).map(pick).collect()
+    Ok(bytes.chunks_exact(8).map(pick).collect())
 }

@@ -39,6 +39,11 @@ impl ReadError {
     }
 }
 
+/// The system provides no random numbers, so nothing that must be hard to guess can be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the system provides no random numbers: {0}")]
+pub struct RandomError(pub String);
+
 /// The reason why an effect was not performed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EffectError {

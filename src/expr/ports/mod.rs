@@ -8,7 +8,7 @@ mod null_scope;
 mod system;
 
 pub use effects::Effects;
-pub use error::{EffectError, ReadError, YamlError};
+pub use error::{EffectError, RandomError, ReadError, YamlError};
 pub use null_context::{FixedSources, NullContext};
 pub use null_scope::NullScope;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::expr::effect::{Effect, EffectOutput};
 use crate::value::{Map, Value};
 
 use super::effects::Effects;
-use super::error::{EffectError, ReadError, YamlError};
+use super::error::{EffectError, RandomError, ReadError, YamlError};
 use super::system::{
     Clock, DirectoryOwner, Random, ReadEnvironment, ReadFiles, Yaml, json_as_yaml,
 };
@@ -127,8 +127,8 @@ impl<R: Clock> Clock for NullContext<R> {
 }
 
 impl<R: Random> Random for NullContext<R> {
-    fn random(&self, bytes: &mut [u8]) {
-        self.sources.random(bytes);
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError> {
+        self.sources.random(bytes)
     }
 }
 
@@ -153,8 +153,9 @@ impl Clock for FixedSources {
 }
 
 impl Random for FixedSources {
-    fn random(&self, bytes: &mut [u8]) {
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError> {
         bytes.fill(0);
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::value::{Map, Value};
 
 use super::effects::Effects;
-use super::error::{ReadError, YamlError};
+use super::error::{RandomError, ReadError, YamlError};
 
 /// The owner of an evaluation, for which `get_dir` resolves named directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -104,12 +104,16 @@ impl<T: Clock + ?Sized> Clock for Arc<T> {
 /// A source of random bytes for expressions and templates.
 pub trait Random {
     /// Fills the buffer with cryptographically secure random bytes.
-    fn random(&self, bytes: &mut [u8]);
+    ///
+    /// # Errors
+    ///
+    /// The system provides none. Bytes of another source could be guessed.
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError>;
 }
 
 impl<T: Random + ?Sized> Random for Arc<T> {
-    fn random(&self, bytes: &mut [u8]) {
-        T::random(self, bytes);
+    fn random(&self, bytes: &mut [u8]) -> Result<(), RandomError> {
+        T::random(self, bytes)
     }
 }
 

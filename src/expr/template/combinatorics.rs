@@ -82,7 +82,8 @@ fn generator(args: &FilterArguments<'_>) -> Result<MersenneTwister> {
     }
     args.evaluator().tracker().record_read(Read::Volatile, None);
     let mut bytes = [0; 32];
-    args.evaluator().system().random(&mut bytes);
+    let filled = args.evaluator().system().random(&mut bytes);
+    filled.map_err(|problem| args.fail(problem.to_string()))?;
     Ok(MersenneTwister::from_bytes(&bytes))
 }
 

@@ -162,7 +162,7 @@ impl Evaluator {
             | "indexed_items" | "subelements" => {
                 lookup_lists::run(name, terms, options).map_err(failed)
             }
-            "random_choice" => Ok(self.random_choice(terms)),
+            "random_choice" => self.random_choice(terms).map_err(failed),
             "pipe" | "lines" | "url" => self.guarded_lookup(name, terms, options),
             "config" | "inventory_hostnames" => Err(failed(
                 "the configuration and the inventory of Ansible are not supported".to_owned(),
@@ -177,18 +177,19 @@ impl Evaluator {
     }
 
     /// Returns a random item of the terms. Empty if no items exist.
-    fn random_choice(&self, terms: &[Value]) -> List {
+    fn random_choice(&self, terms: &[Value]) -> std::result::Result<List, String> {
         self.tracker().record_read(Read::Volatile, None);
         let mut items: List = terms.iter().flat_map(lookup_lists::items_of).collect();
         let mut bytes = [0; 8];
-        self.system().random(&mut bytes);
+        let filled = self.system().random(&mut bytes);
+        filled.map_err(|problem| problem.to_string())?;
         let count = items.len().max(1) as u64;
         let place = usize::try_from(u64::from_be_bytes(bytes) % count).unwrap_or_default();
-        if items.is_empty() {
+        Ok(if items.is_empty() {
             items
         } else {
             vec![items.swap_remove(place)]
-        }
+        })
     }
 
     /// Runs a lookup that starts a program or uses the network, if the user allows it.

@@ -311,7 +311,8 @@ impl FileLookup<'_> {
             return Err(self.fail("`chars` contains no characters"));
         }
         let mut bytes = vec![0; length * 4];
-        self.evaluator.system().random(&mut bytes);
+        let filled = self.evaluator.system().random(&mut bytes);
+        filled.map_err(|problem| self.fail(problem.to_string()))?;
         let letter = |bytes: &[u8]| {
             let number = bytes
                 .iter()

@@ -13,6 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::retry_on_intr;
 
 use super::modes::{FILE_MODE, FOLDER_MODE};
 use super::regular::{check_regular, read_regular};
@@ -51,14 +52,14 @@ pub struct EntryInfo {
 }
 
 /// An entry of an open folder.
-struct Place<'a> {
+struct Entry<'a> {
     folder: OwnedFd,
     name: &'a OsStr,
     /// The whole path, for messages and the fault layer.
     path: PathBuf,
 }
 
-impl Place<'_> {
+impl Entry<'_> {
     fn folder_path(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
@@ -100,7 +101,7 @@ impl Beneath {
 
     /// Returns the metadata of an entry; `None` if it does not exist.
     pub fn info(&self, path: &Path) -> Result<Option<EntryInfo>, Error> {
-        let found = self.place(path).and_then(|place| {
+        let found = self.entry(path).and_then(|place| {
             let flags = AtFlags::SYMLINK_NOFOLLOW;
             Ok(rustix::fs::statat(&place.folder, place.name, flags)?)
         });
@@ -163,7 +164,7 @@ impl Beneath {
     /// exist. A file that exists keeps its permission bits unless `mode` is given; a new one has
     /// [`FILE_MODE`].
     pub fn write_atomic(&self, path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
-        let written = self.place(path).and_then(|place| {
+        let written = self.entry(path).and_then(|place| {
             place.refuse_link()?;
             let old = rustix::fs::statat(&place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW).ok();
             let mode = mode.or(old.map(|old| old.st_mode & 0o7777));
@@ -197,7 +198,7 @@ impl Beneath {
     /// Opens a file for appending; creates it and its folders if needed.
     pub fn appender(&self, path: &Path, mode: Option<u32>) -> Result<Appender, Error> {
         let mut unsynced = self.create_parents(path)?;
-        let opened = self.place(path).and_then(|place| {
+        let opened = self.entry(path).and_then(|place| {
             place.refuse_link()?;
             let is_new =
                 rustix::fs::statat(&place.folder, place.name, AtFlags::SYMLINK_NOFOLLOW).is_err();
@@ -218,27 +219,27 @@ impl Beneath {
     pub fn rename(&self, from: &Path, to: &Path) -> Result<(), Error> {
         self.create_parents(to)?;
         let renamed = self
-            .place(from)
-            .and_then(|from| rename_place(&from, &self.place(to)?));
+            .entry(from)
+            .and_then(|from| rename_entry(&from, &self.entry(to)?));
         renamed.map_err(self.failed(FileAction::Move, from))
     }
 
     /// Moves a folder, replacing an existing one at the target. Between file systems, the folder is copied.
     pub fn move_dir(&self, from: &Path, to: &Path) -> Result<(), Error> {
         self.create_parents(to)?;
-        let moved = self.place(from).and_then(|from| {
+        let moved = self.entry(from).and_then(|from| {
             from.refuse_link()?;
-            self.move_place(&from, &self.place(to)?)
+            self.move_entry(&from, &self.entry(to)?)
         });
         moved.map_err(self.failed(FileAction::Move, from))
     }
 
-    fn move_place(&self, from: &Place<'_>, to: &Place<'_>) -> io::Result<()> {
+    fn move_entry(&self, from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
         to.refuse_link()?;
         if rustix::fs::statat(&to.folder, to.name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
             match exchange(from, to) {
                 // The exchange is atomic: at every moment one of the two folders is at `to`.
-                Ok(()) => return remove_place(from),
+                Ok(()) => return remove_entry(from),
                 Err(error) if is_exchange_unsupported(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -248,24 +249,24 @@ impl Beneath {
 
     /// Replaces a folder without an atomic exchange: renames the old one aside first, so that no mixture of
     /// both is ever visible.
-    fn move_in_steps(&self, from: &Place<'_>, to: &Place<'_>) -> io::Result<()> {
+    fn move_in_steps(&self, from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
         let aside = temporary_name(&to.path);
-        let aside = self.place(&aside)?;
-        let replaced = match rename_place(to, &aside) {
+        let aside = self.entry(&aside)?;
+        let replaced = match rename_entry(to, &aside) {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(error),
         };
-        let moved = match rename_place(from, to) {
+        let moved = match rename_entry(from, to) {
             Err(error) if error.kind() == ErrorKind::CrossesDevices => {
-                self.copy_place(from, to).and_then(|()| remove_place(from))
+                self.copy_entry(from, to).and_then(|()| remove_entry(from))
             }
             other => other,
         };
         match moved {
-            Ok(()) if replaced => remove_place(&aside),
+            Ok(()) if replaced => remove_entry(&aside),
             Err(_) if replaced => {
-                rename_place(&aside, to).ok();
+                rename_entry(&aside, to).ok();
                 moved
             }
             other => other,
@@ -277,13 +278,13 @@ impl Beneath {
     pub fn copy_dir(&self, from: &Path, target: &Self, to: &Path) -> Result<(), Error> {
         target.create_parents(to)?;
         let copied = self
-            .place(from)
-            .and_then(|from| target.copy_place(&from, &target.place(to)?));
+            .entry(from)
+            .and_then(|from| target.copy_entry(&from, &target.entry(to)?));
         copied.map_err(self.failed(FileAction::Copy, from))
     }
 
     /// Copies a folder of any place to a place in this folder.
-    fn copy_place(&self, from: &Place<'_>, to: &Place<'_>) -> io::Result<()> {
+    fn copy_entry(&self, from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
         match self.create_dir_all(&to.path) {
             Ok(()) => {}
             Err(error) => return Err(error.source),
@@ -297,7 +298,7 @@ impl Beneath {
 
     /// Removes a file, or a symbolic link itself.
     pub fn remove_file(&self, path: &Path) -> Result<(), Error> {
-        let removed = self.place(path).and_then(|place| {
+        let removed = self.entry(path).and_then(|place| {
             let unlink = || {
                 Ok(rustix::fs::unlinkat(
                     &place.folder,
@@ -317,7 +318,7 @@ impl Beneath {
 
     /// Removes a folder with its contents. Links in it are removed, never what they point to.
     pub fn remove_dir_all(&self, path: &Path) -> Result<(), Error> {
-        let removed = self.place(path).and_then(|place| remove_place(&place));
+        let removed = self.entry(path).and_then(|place| remove_entry(&place));
         removed.map_err(self.failed(FileAction::Remove, path))
     }
 
@@ -345,9 +346,10 @@ impl Beneath {
 
     /// Returns a path relative to the folder.
     fn relative<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
-        let relative = match path.is_absolute() {
-            true => path.strip_prefix(&self.path).ok(),
-            false => Some(path),
+        let relative = if path.is_absolute() {
+            path.strip_prefix(&self.path).ok()
+        } else {
+            Some(path)
         };
         let is_name =
             |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -373,14 +375,14 @@ impl Beneath {
     }
 
     /// Opens the folder of an entry.
-    fn place<'a>(&self, path: &'a Path) -> io::Result<Place<'a>> {
+    fn entry<'a>(&self, path: &'a Path) -> io::Result<Entry<'a>> {
         let relative = self.relative(path)?;
         let Some(name) = relative.file_name() else {
             let message = "the path names no file in the folder";
             return Err(io::Error::new(ErrorKind::InvalidInput, message));
         };
         let parent = relative.parent().unwrap_or(Path::new(""));
-        Ok(Place {
+        Ok(Entry {
             folder: self.open_entry(parent, AS_FOLDER, 0)?,
             name,
             path: self.path.join(relative),
@@ -474,13 +476,16 @@ fn existed(result: Result<(), Error>) -> Result<bool, Error> {
 }
 
 /// Writes a temporary file beside the entry, syncs it, renames it and syncs the folder.
-fn replace(place: &Place<'_>, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+fn replace(place: &Entry<'_>, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
     let beside = temporary_name(&place.path);
     let name: OsString = beside.file_name().unwrap_or_default().to_owned();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let write = || {
         let new_mode = Mode::from_raw_mode(mode.unwrap_or(FILE_MODE));
-        let open = || Ok(rustix::fs::openat(&place.folder, &*name, flags, new_mode)?);
+        let open = || {
+            let open = || rustix::fs::openat(&place.folder, &*name, flags, new_mode);
+            Ok(retry_on_intr(open)?)
+        };
         let file = File::from(fault::call(SystemCall::Open(&beside), open)?);
         if let Some(mode) = mode {
             // The umask must not remove bits that the old file had.
@@ -512,7 +517,7 @@ fn replace(place: &Place<'_>, bytes: &[u8], mode: Option<u32>) -> io::Result<()>
 /// Makes the names in a folder durable.
 fn sync(folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     match fault::call(SystemCall::SyncFolder(path), || {
-        Ok(rustix::fs::fsync(folder)?)
+        Ok(retry_on_intr(|| rustix::fs::fsync(folder))?)
     }) {
         // Some file systems cannot sync folders and do not need it.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
@@ -520,7 +525,7 @@ fn sync(folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     }
 }
 
-fn rename_place(from: &Place<'_>, to: &Place<'_>) -> io::Result<()> {
+fn rename_entry(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
     let rename = || {
         Ok(rustix::fs::renameat(
             &from.folder,
@@ -532,7 +537,7 @@ fn rename_place(from: &Place<'_>, to: &Place<'_>) -> io::Result<()> {
     fault::call(SystemCall::Rename(&from.path, &to.path), rename)
 }
 
-fn remove_place(place: &Place<'_>) -> io::Result<()> {
+fn remove_entry(place: &Entry<'_>) -> io::Result<()> {
     fault::call(SystemCall::RemoveTree(&place.path), || {
         remove_tree(place.folder.as_fd(), place.name)
     })
@@ -549,7 +554,7 @@ fn is_exchange_unsupported(error: &io::Error) -> bool {
 
 /// Swaps two folders atomically; fails on systems that cannot.
 #[cfg(target_os = "linux")]
-fn exchange(one: &Place<'_>, other: &Place<'_>) -> io::Result<()> {
+fn exchange(one: &Entry<'_>, other: &Entry<'_>) -> io::Result<()> {
     use rustix::fs::{RenameFlags, renameat_with};
     let swap = || {
         Ok(renameat_with(
@@ -564,7 +569,7 @@ fn exchange(one: &Place<'_>, other: &Place<'_>) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn exchange(_: &Place<'_>, _: &Place<'_>) -> io::Result<()> {
+fn exchange(_: &Entry<'_>, _: &Entry<'_>) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 

@@ -248,8 +248,8 @@ fn a_moved_folder_replaces_the_one_that_was_there() {
         assert!(stage.path("x/to/new").exists());
         beneath.write_plain(p("from/newer"), b"", None).unwrap();
         let (from, to) = (
-            beneath.place(p("from")).unwrap(),
-            beneath.place(p("x/to")).unwrap(),
+            beneath.entry(p("from")).unwrap(),
+            beneath.entry(p("x/to")).unwrap(),
         );
         beneath.move_in_steps(&from, &to).unwrap();
         assert_eq!(beneath.list(p("x")).unwrap().len(), 1);

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::error_context;
-use super::regular::{open_regular, read_regular};
+use super::regular::{NotRegular, open_regular, read_regular};
 use super::{Error, FileAction};
 
 /// The largest file that [`read`] and [`read_to_string`] accept.
@@ -37,6 +37,17 @@ pub fn read_to_string(path: &Path) -> Result<String, Error> {
         let source = std::io::Error::new(std::io::ErrorKind::InvalidData, message);
         Error::new(FileAction::Read, path, source)
     })
+}
+
+/// Fails if the path is a pipe, a device or a socket. A path that does not exist is fine.
+pub fn refuse_special(path: &Path) -> Result<(), Error> {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    match NotRegular::of(metadata.file_type()) {
+        Some(error) if !metadata.is_dir() => Err(Error::new(FileAction::Read, path, error.into())),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the path exists; symbolic links are followed.

@@ -25,7 +25,6 @@ impl NotRegular {
             kind if kind.is_dir() => "folder",
             kind if kind.is_fifo() => "named pipe",
             kind if kind.is_socket() => "socket",
-            kind if kind.is_symlink() => "symbolic link",
             _ => "device",
         };
         Some(Self { kind })

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::retry_on_intr;
 
 /// A symbolic link at a place where links are not followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +61,8 @@ fn open_by_kernel(
     use rustix::fs::ResolveFlags;
     use rustix::io::Errno;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match rustix::fs::openat2(root, name_or_dot(relative), flags, mode, resolve) {
+    let open = || rustix::fs::openat2(root, name_or_dot(relative), flags, mode, resolve);
+    match retry_on_intr(open) {
         Ok(opened) => Some(Ok(opened)),
         Err(Errno::NOSYS | Errno::PERM | Errno::INVAL | Errno::AGAIN) => None,
         Err(error) => Some(Err(error.into())),
@@ -84,7 +86,9 @@ fn open_in_steps(
     while let Some(name) = names.next() {
         let within = folder.as_ref().map_or(root, OwnedFd::as_fd);
         if names.peek().is_none() {
-            return Ok(rustix::fs::openat(within, name, flags, mode)?);
+            return Ok(retry_on_intr(|| {
+                rustix::fs::openat(within, name, flags, mode)
+            })?);
         }
         let flags = AS_FOLDER | OFlags::NOFOLLOW;
         folder = Some(rustix::fs::openat(within, name, flags, Mode::empty())?);
@@ -134,8 +138,9 @@ pub(super) fn names_of(relative: &Path) -> impl Iterator<Item = &OsStr> {
 }
 
 fn name_or_dot(relative: &Path) -> &Path {
-    match relative.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => relative,
+    if relative.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        relative
     }
 }

@@ -113,21 +113,15 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Opens a file for appending; creates it and its folders if needed.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        Self::open_with(path, None)
-    }
-
-    /// Like [`Self::open`], with permission bits for a file that is created.
-    pub fn open_with(path: &Path, mode: Option<u32>) -> Result<Self, Error> {
+    /// Opens a file for appending; creates it with these permission bits, and its folders, if needed.
+    pub fn open(path: &Path, mode: u32) -> Result<Self, Error> {
         let mut folders = create_folders(parent_of(path))?;
         let failed = || error_context(FileAction::Write, path);
         if !path.exists() {
             folders.push(parent_of(path).to_owned());
         }
         let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        options.mode(mode.unwrap_or(FILE_MODE));
+        options.append(true).create(true).mode(mode);
         let file = fault::call(SystemCall::Open(path), || open_output(&mut options, path))
             .map_err(failed())?;
         let length = file.metadata().map_err(failed())?.len();
@@ -185,6 +179,12 @@ impl Appender {
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Locks the file for as long as it is open, so that others see that it is in use. Some file systems do not
+    /// support locks.
+    pub fn lock(&self) {
+        fs2::FileExt::try_lock(&self.file).ok();
     }
 }
 
@@ -336,7 +336,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("jobs/x");
         for line in [b"a\n", b"b\n"] {
-            let mut appender = Appender::open(&path).unwrap();
+            let mut appender = Appender::open(&path, FILE_MODE).unwrap();
             appender.append(line).unwrap();
             appender.sync().unwrap();
         }
