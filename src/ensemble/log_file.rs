@@ -17,36 +17,58 @@ const TEMPORARY_END: &str = ".log";
 
 /// Writes a job's log to a temporary file and moves it to its final path when the job ends.
 #[derive(Debug)]
-pub(crate) struct LogFile {
-    path: PathBuf,
-    file: Option<fs::Appender>,
-    is_permanent: bool,
+pub(crate) struct LogFile(Destination);
+
+/// The destination of a log while its job runs.
+#[derive(Debug)]
+enum Destination {
+    /// A file at the path that the user chose, which stays.
+    Chosen(fs::Appender),
+    /// A temporary file.
+    Temporary(PathBuf, fs::Appender),
+    /// The memory of this process.
+    Memory(Vec<u8>),
+    /// No temporary file could be created, or the log was moved to its final path.
+    None,
 }
 
 impl LogFile {
-    /// Opens the log at the path that the user chose, which stays, or at a temporary path.
+    /// Opens the log at the path that the user chose, or at a temporary path.
     ///
     /// # Errors
     ///
     /// The file at the user's path cannot be written.
     pub(crate) fn open(own: Option<&Path>) -> Result<Self, fs::Error> {
+        if let Some(own) = own {
+            return Self::open_chosen(own);
+        }
         let name = format!("{TEMPORARY_START}{}{TEMPORARY_END}", ulid::Ulid::generate());
-        let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
+        let path = env::temporary_dir().join(name);
         // The log contains the output of tasks, so other users must not read it.
-        let file = match fs::Appender::open(&path, fs::SECRET_MODE) {
+        Ok(Self(match fs::Appender::open(&path, fs::SECRET_MODE) {
             Ok(file) => {
                 file.lock();
-                Some(file)
+                Destination::Temporary(path, file)
             }
-            Err(error) if own.is_some() => return Err(error),
             // The user did not request the temporary log, so its failure must not fail the job.
-            Err(_) => None,
-        };
-        Ok(Self {
-            path,
-            file,
-            is_permanent: own.is_some(),
-        })
+            Err(_) => Destination::None,
+        }))
+    }
+
+    /// Opens the log of a plan, which is held in memory unless the user chose a path. A plan writes no file
+    /// outside of the ensemble.
+    ///
+    /// # Errors
+    ///
+    /// The file at the user's path cannot be written.
+    pub(crate) fn open_for_plan(own: Option<&Path>) -> Result<Self, fs::Error> {
+        own.map_or(Ok(Self(Destination::Memory(Vec::new()))), Self::open_chosen)
+    }
+
+    fn open_chosen(path: &Path) -> Result<Self, fs::Error> {
+        let file = fs::Appender::open(path, fs::SECRET_MODE)?;
+        file.lock();
+        Ok(Self(Destination::Chosen(file)))
     }
 
     /// Removes the temporary logs of this user's jobs that were killed. A job that runs has locked its log.
@@ -70,12 +92,16 @@ impl LogFile {
     /// Appends a message. Control characters are escaped, so that the file can be shown on a terminal.
     /// Further lines of a message are indented, so that they do not look like other messages.
     fn line(&mut self, level: &str, text: &str) {
-        if let Some(file) = &mut self.file {
-            let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+        let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+        let text = escape_controls(text).replace('\n', "\n  ");
+        let line = format!("{time} {level}: {text}\n");
+        match &mut self.0 {
             // A log that cannot be written must not stop the job.
-            let text = escape_controls(text).replace('\n', "\n  ");
-            file.append(format!("{time} {level}: {text}\n").as_bytes())
-                .ok();
+            Destination::Chosen(file) | Destination::Temporary(_, file) => {
+                file.append(line.as_bytes()).ok();
+            }
+            Destination::Memory(bytes) => bytes.extend_from_slice(line.as_bytes()),
+            Destination::None => {}
         }
     }
 
@@ -138,27 +164,32 @@ impl LogFile {
         self.line("ERROR", &format!("{}{place}", problem.message));
     }
 
-    /// Moves a temporary log to `<base>/<folder>/<name>.log`. `base` is the ensemble's folder.
+    /// Moves a temporary log to `<folder>/<name>.log` beneath `base`. A log that cannot be moved stays at its
+    /// temporary path.
     pub(crate) fn move_to(mut self, base: &Path, folder: &str, name: &str) {
-        if let Some(file) = &mut self.file {
-            file.sync().ok();
-        }
-        if self.is_permanent || self.file.is_none() {
-            return;
-        }
         let target = Path::new(folder).join(format!("{name}.log"));
-        let moved = fs::read(&self.path).and_then(|bytes| {
-            Beneath::open(base)?.write_plain(&target, &bytes, Some(fs::SECRET_MODE))
-        });
-        // If the log cannot be moved, the temporary file is kept.
-        self.is_permanent = moved.is_err();
+        let write =
+            |bytes: &[u8]| Beneath::open(base)?.write_plain(&target, bytes, Some(fs::SECRET_MODE));
+        match std::mem::replace(&mut self.0, Destination::None) {
+            Destination::Chosen(mut file) => drop(file.sync()),
+            Destination::Temporary(path, mut file) => {
+                file.sync().ok();
+                let moved = fs::read(&path).and_then(|bytes| write(&bytes));
+                if moved.is_ok() {
+                    self.0 = Destination::Temporary(path, file);
+                }
+            }
+            // A plan has no other place for its log.
+            Destination::Memory(bytes) => drop(write(&bytes)),
+            Destination::None => {}
+        }
     }
 }
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        if !self.is_permanent {
-            fs::remove_file_if_exists(&self.path).ok();
+        if let Destination::Temporary(path, _) = &self.0 {
+            fs::remove_file_if_exists(path).ok();
         }
     }
 }

@@ -30,7 +30,7 @@ impl Evaluator {
                 let document = self.template_document(text, &Scene::new(context.clone()));
                 match document.inspect_err(|error| self.note_failure(error))? {
                     Document::Whole(value) => value,
-                    Document::Parts(parts) => return Filling::new(self, &parts).document(),
+                    Document::Parts(parts) => return Filling::new(self, &parts)?.document(),
                 }
             }
             raw => self.evaluate(raw, context)?,
@@ -67,7 +67,7 @@ struct Filling<'a> {
 }
 
 impl<'a> Filling<'a> {
-    fn new(evaluator: &'a Evaluator, parts: &'a [Part]) -> Self {
+    fn new(evaluator: &'a Evaluator, parts: &'a [Part]) -> Result<Self, Error> {
         let mut bytes = [0; 16];
         let mut token = String::new();
         let is_taken = |token: &str| {
@@ -77,17 +77,18 @@ impl<'a> Filling<'a> {
             })
         };
         for attempt in 0_usize.. {
-            evaluator.system().random(&mut bytes);
+            let filled = evaluator.system().random(&mut bytes);
+            filled.map_err(|problem| fail(problem.to_string()))?;
             token = format!("q{}x{attempt}n", hex(&bytes));
             if !is_taken(&token) {
                 break;
             }
         }
-        Self {
+        Ok(Self {
             evaluator,
             parts,
             token,
-        }
+        })
     }
 
     /// Parses the text with placeholders and replaces them.

@@ -266,13 +266,17 @@ impl Memo {
     }
 
     /// Returns the name of a temporary file. The same key has the same name.
-    pub(super) fn temporary_name(&self, key: [u8; 32], name: &dyn Fn() -> String) -> Arc<str> {
-        let known = self.state().temporary_names.get(&key).cloned();
-        known.unwrap_or_else(|| {
-            let made: Arc<str> = name().into();
-            let names = &mut self.state().temporary_names;
-            Arc::clone(names.entry(key).or_insert(made))
-        })
+    pub(super) fn temporary_name(
+        &self,
+        key: [u8; 32],
+        name: &dyn Fn() -> Result<String, Error>,
+    ) -> Result<Arc<str>, Error> {
+        if let Some(known) = self.state().temporary_names.get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let made: Arc<str> = name()?.into();
+        let names = &mut self.state().temporary_names;
+        Ok(Arc::clone(names.entry(key).or_insert(made)))
     }
 
     /// Stores the result of an evaluation.

@@ -8,10 +8,10 @@
 
 mod budget;
 mod context;
-mod effect;
 #[cfg(test)]
 mod data_tests;
 mod document_value;
+mod effect;
 #[cfg(test)]
 mod effect_tests;
 mod encoding;

@@ -8,6 +8,7 @@ use super::request::JobRequest;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::ensemble::LogFile;
 use crate::job::{Engine, EventSink, JobEvent};
+use crate::system::fs;
 
 /// An event sink that writes to the log and the frontend, and collects problems for the report.
 pub(super) struct EventWatcher<'v> {
@@ -21,10 +22,17 @@ pub(super) struct EventWatcher<'v> {
 
 /// Opens the log of a job at the path that the user chose, or at a temporary one.
 pub(super) fn open_log(request: &JobRequest) -> Result<LogFile, Failure> {
-    LogFile::open(request.session.logfile.as_deref()).map_err(|error| {
-        let hint = "choose another file with `--logfile`, or omit the option";
-        Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
-    })
+    LogFile::open(request.session.logfile.as_deref()).map_err(log_failure)
+}
+
+/// Opens the log of a plan at the path that the user chose, or in memory.
+pub(super) fn open_log_of_plan(request: &JobRequest) -> Result<LogFile, Failure> {
+    LogFile::open_for_plan(request.session.logfile.as_deref()).map_err(log_failure)
+}
+
+fn log_failure(error: fs::Error) -> Failure {
+    let hint = "choose another file with `--logfile`, or omit the option";
+    Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
 }
 
 impl<'v> EventWatcher<'v> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::event_watcher::{EventWatcher, open_log};
+use super::event_watcher::{EventWatcher, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::planned_job::plan_job;
@@ -45,7 +45,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
         Some(_) => WorkingFolders::new(base),
         None => WorkingFolders::in_temporary_folder(base).map_err(|error| refused(&error))?,
     };
-    let log = open_log(request)?;
+    let log = open_log_of_plan(request)?;
     let mut job = plan_job(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     folders

@@ -287,7 +287,7 @@ pub(super) fn tempfile(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let folder = call.evaluator.system().temp_dir();
     let by_extension = folder.join(format!("unfurl{suffix}"));
     let bytes = encode_contents(call, &contents, &by_extension, encoding.as_deref())?;
-    let path = folder.join(&*temporary_name(call, &suffix, &bytes));
+    let path = folder.join(&*temporary_name(call, &suffix, &bytes)?);
     write(call, &path, bytes, true)?;
     let shown = Value::from(path.to_string_lossy().into_owned());
     let expression = Value::map([("tempfile", shown.clone())]);
@@ -295,7 +295,7 @@ pub(super) fn tempfile(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 }
 
 /// Returns the name of a temporary file: random, and the same for each evaluation of an expression in a job.
-fn temporary_name(call: &FunctionCall<'_>, suffix: &str, bytes: &[u8]) -> Arc<str> {
+fn temporary_name(call: &FunctionCall<'_>, suffix: &str, bytes: &[u8]) -> Result<Arc<str>, Error> {
     let owner = call.evaluator.name_of(call.scene.entity());
     let mut key = Sha256::new();
     for part in [owner.as_bytes(), suffix.as_bytes(), bytes] {
@@ -304,8 +304,9 @@ fn temporary_name(call: &FunctionCall<'_>, suffix: &str, bytes: &[u8]) -> Arc<st
     }
     let random_name = || {
         let mut random = [0; 8];
-        call.evaluator.system().random(&mut random);
-        format!("unfurl-{}{suffix}", hex(&random))
+        let filled = call.evaluator.system().random(&mut random);
+        filled.map_err(|problem| call.fail(problem.to_string()))?;
+        Ok(format!("unfurl-{}{suffix}", hex(&random)))
     };
     let key = key.finalize().into();
     call.evaluator.memo().temporary_name(key, &random_name)
