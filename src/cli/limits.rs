@@ -1,12 +1,11 @@
 //! The limits of size and time: sets them for the process, and ends a process in which one step of an
 //! evaluation does not end.
 
-use std::io::Write as _;
-
 use super::args::global::Global;
 use crate::expr::EvaluationWatch;
 use crate::ops::FailureKind;
 use crate::system::clock::CPU_CLOCK;
+use crate::system::console::{self, StandardStream};
 use crate::system::signals::end_process;
 use crate::value::limits::{ResourceLimits, set_limits};
 
@@ -30,7 +29,7 @@ fn watch() {
         std::thread::sleep(EvaluationWatch::interval());
         if let Some(problem) = evaluations.overdue() {
             let text = format!("error: {problem}\n");
-            std::io::stderr().write_all(text.as_bytes()).ok();
+            console::write(StandardStream::Stderr, &text).ok();
             end_process(i32::from(FailureKind::Load.exit_code()));
         }
     }

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::name::{ChangeId, InstanceName};
-use crate::system::env;
 use crate::system::fs::{self, Beneath};
 
 const PLANNED: &str = "planned";
@@ -126,8 +125,8 @@ pub struct WorkingFolders {
     planned: PathBuf,
     /// The folder of the ensemble, opened at the first use.
     folder: OnceCell<Beneath>,
-    /// The temporary folder of a plan that must leave no files. Deleted when dropped.
-    temporary: Option<(Beneath, fs::TemporaryDir)>,
+    /// Whether files are written at all.
+    writes: bool,
     /// Folders whose directory entries have changed and are not durable yet. Only persistent kinds are
     /// listed.
     unsynced: RefCell<BTreeSet<PathBuf>>,
@@ -141,22 +140,17 @@ impl WorkingFolders {
             planned: base.join(PLANNED),
             base,
             folder: OnceCell::new(),
-            temporary: None,
+            writes: true,
             unsynced: RefCell::default(),
         }
     }
 
-    /// Returns working folders whose planned files go to a temporary folder that is deleted afterwards. Used
-    /// for plans that must leave no files.
-    pub fn in_temporary_folder(base: impl Into<PathBuf>) -> Result<Self, FolderError> {
-        let temporary = fs::TemporaryDir::create_in(&env::temporary_dir(), "unfurl-plan-")?;
-        Ok(Self {
-            base: base.into(),
-            planned: temporary.path().to_owned(),
-            folder: OnceCell::new(),
-            temporary: Some((Beneath::open(temporary.path())?, temporary)),
-            unsynced: RefCell::default(),
-        })
+    /// Returns working folders in which nothing is written. Used for plans that must leave no files.
+    pub fn without_writes(base: impl Into<PathBuf>) -> Self {
+        Self {
+            writes: false,
+            ..Self::new(base)
+        }
     }
 
     /// Returns the opened folder of the ensemble.
@@ -168,17 +162,13 @@ impl WorkingFolders {
         Ok(self.folder.get_or_init(|| opened))
     }
 
-    /// Returns an opened folder, and the path of the folder of all planned folders in it.
-    fn planned_folder(&self) -> Result<(&Beneath, &Path), fs::Error> {
-        match &self.temporary {
-            Some((folder, _)) => Ok((folder, Path::new(""))),
-            None => Ok((self.folder()?, Path::new(PLANNED))),
-        }
-    }
-
     /// Moves the folders of the last plan to `planned/previous`, replacing its content.
     pub fn archive_previous(&self) -> Result<(), FolderError> {
-        let (folder, planned) = self.planned_folder()?;
+        if !self.writes {
+            return Ok(());
+        }
+        let planned = Path::new(PLANNED);
+        let folder = self.folder()?;
         let entries = match folder.list(planned) {
             Err(error) if error.is_not_found() => return Ok(()),
             entries => entries?,
@@ -212,8 +202,8 @@ impl WorkingFolders {
     /// Whether the current plan has any folder, not counting `previous`.
     pub fn has_any(&self) -> bool {
         let listed = self
-            .planned_folder()
-            .and_then(|(folder, planned)| folder.list(planned));
+            .folder()
+            .and_then(|folder| folder.list(Path::new(PLANNED)));
         listed
             .unwrap_or_default()
             .iter()
@@ -227,14 +217,17 @@ impl WorkingFolders {
 
     /// Creates a planned folder. A persistent one starts as a copy of the active one.
     pub fn prepare(&self, folder: &FolderPath) -> Result<PathBuf, FolderError> {
-        let (root, planned) = self.planned_folder()?;
-        let planned = planned.join(&folder.relative);
+        if !self.writes {
+            return Ok(self.planned(folder));
+        }
+        let root = self.folder()?;
+        let planned = Path::new(PLANNED).join(&folder.relative);
         let active = Path::new(ACTIVE).join(&folder.relative);
         if folder.kind.is_persistent()
             && root.info(&planned)?.is_none()
-            && self.folder()?.info(&active)?.is_some()
+            && root.info(&active)?.is_some()
         {
-            self.folder()?.copy_dir(&active, root, &planned)?;
+            root.copy_dir(&active, root, &planned)?;
         } else {
             root.create_dir_all(&planned)?;
         }
@@ -252,15 +245,18 @@ impl WorkingFolders {
             });
         }
         let path = self.prepare(&file.folder)?.join(&file.path);
-        let (root, planned) = self.planned_folder()?;
-        let planned = planned.join(&file.folder.relative).join(&file.path);
+        if !self.writes {
+            return Ok(path);
+        }
+        let planned = Path::new(PLANNED).join(&file.folder.relative);
+        let planned = planned.join(&file.path);
         let private = file.sensitive || file.folder.kind == FolderKind::Secrets;
         let mode = match (file.mode, private) {
             (Some(mode), true) => Some(mode & 0o700),
             (None, true) => Some(0o600),
             (mode, false) => mode,
         };
-        root.write_plain(&planned, &file.bytes, mode)?;
+        self.folder()?.write_plain(&planned, &file.bytes, mode)?;
         Ok(path)
     }
 
@@ -285,18 +281,12 @@ impl WorkingFolders {
         folder: &FolderPath,
         to: PathBuf,
     ) -> Result<Option<PathBuf>, FolderError> {
-        let (root, planned) = self.planned_folder()?;
-        let planned = planned.join(&folder.relative);
-        if root.info(&planned)?.is_none() {
+        let root = self.folder()?;
+        let planned = Path::new(PLANNED).join(&folder.relative);
+        if !self.writes || root.info(&planned)?.is_none() {
             return Ok(None);
         }
-        let relative = to.strip_prefix(&self.base).unwrap_or(&to);
-        if self.temporary.is_none() {
-            root.move_dir(&planned, relative)?;
-        } else {
-            root.copy_dir(&planned, self.folder()?, relative)?;
-            root.remove_dir_all(&planned)?;
-        }
+        root.move_dir(&planned, to.strip_prefix(&self.base).unwrap_or(&to))?;
         let planned = self.planned(folder);
         if folder.kind.is_persistent() {
             let parents = [&planned, &to].map(|path| path.parent().map(Path::to_path_buf));
@@ -460,15 +450,14 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_without_trace_leaves_none() {
+    fn a_plan_without_trace_writes_nothing() {
         let base = tempfile::tempdir().unwrap();
-        let folders = WorkingFolders::in_temporary_folder(base.path()).unwrap();
-        let path = folders
-            .write(&script(FolderPath::of_operation(&name("web"), "create")))
-            .unwrap();
-        assert!(path.exists());
-        drop(folders);
-        assert!(!path.exists());
+        let folders = WorkingFolders::without_writes(base.path());
+        let folder = FolderPath::of_operation(&name("web"), "create");
+        let path = folders.write(&script(folder.clone())).unwrap();
+        assert!(path.starts_with(base.path()), "{path:?}");
+        folders.archive_previous().unwrap();
+        assert_eq!(folders.activate(&folder).unwrap(), None);
         assert!(files(base.path()).is_empty());
     }
 }

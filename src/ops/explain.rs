@@ -54,8 +54,7 @@ pub fn explain(
     }
     let mut session = session::load(found, &request.session)?;
     let history = session.history()?;
-    let folders = WorkingFolders::in_temporary_folder(session.manifest.base_dir())
-        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+    let folders = WorkingFolders::without_writes(session.manifest.base_dir());
     let job = plan_job(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     let mut engine = job.engine;

@@ -25,8 +25,8 @@ pub struct PlanPreview {
     pub sources: Sources,
 }
 
-/// Plans a job and renders it. If another job holds the lock, rendered files go to a temporary folder, so
-/// that the two do not interfere.
+/// Plans a job and renders it. If another job holds the lock, no rendered files are written, so that
+/// the two do not interfere.
 pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPreview, Failure> {
     let found = session::find(&request.session)?;
     if let Some(text) = recover::notice_of(&found) {
@@ -43,7 +43,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     let base = session.manifest.base_dir();
     let folders = match &lock {
         Some(_) => WorkingFolders::new(base),
-        None => WorkingFolders::in_temporary_folder(base).map_err(|error| refused(&error))?,
+        None => WorkingFolders::without_writes(base),
     };
     let log = open_log_of_plan(request)?;
     let mut job = plan_job(request, &mut session, &folders)?;

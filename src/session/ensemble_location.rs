@@ -7,11 +7,12 @@ use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
 use super::read_scope::{check_manifest, home_folder};
 use crate::diagnostic::{Sources, Span};
+use crate::ensemble;
+use crate::git;
 use crate::project::{self, FileLoader, LocatedEnsemble, READ_PERMISSION, Trust};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::yaml::Limits;
-use crate::{ensemble, git};
 
 /// An ensemble that was found but not read yet.
 #[derive(Debug, Clone)]

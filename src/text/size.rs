@@ -37,21 +37,21 @@ pub fn parse_size(text: &str) -> Option<u64> {
     whole.checked_add(u64::try_from(part).ok()?)
 }
 
-/// Formats a number of bytes for a message, such as `1.5 GiB`.
+/// Formats a number of bytes exactly: with the largest unit that needs at most one decimal digit, such as
+/// `1.5 GiB`.
 pub fn format_size(bytes: u64) -> String {
-    let (name, unit) = UNITS
-        .iter()
-        .rev()
-        .find(|(_, unit)| bytes >= *unit)
-        .unwrap_or(&UNITS[0]);
-    if *unit == 1 {
-        return format!("{bytes} bytes");
+    for (name, unit) in UNITS.iter().skip(1).rev() {
+        let tenths = u128::from(bytes) * 10;
+        if bytes < *unit || tenths % u128::from(*unit) != 0 {
+            continue;
+        }
+        let tenths = tenths / u128::from(*unit);
+        return match tenths % 10 {
+            0 => format!("{} {name}iB", tenths / 10),
+            tenth => format!("{}.{tenth} {name}iB", tenths / 10),
+        };
     }
-    let tenths = u128::from(bytes) * 10 / u128::from(*unit);
-    match tenths % 10 {
-        0 => format!("{} {name}iB", tenths / 10),
-        tenth => format!("{}.{tenth} {name}iB", tenths / 10),
-    }
+    format!("{bytes} bytes")
 }
 
 #[cfg(test)]
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_size_is_shown_with_its_unit() {
-        let all = [0, 1023, 1024, 1536, 10 << 30, u64::MAX].map(format_size);
+        let all = [0, 1023, 1024, 1536, 2100, 10 << 30, u64::MAX].map(format_size);
         let all = all.join(", ");
-        insta::assert_snapshot!(all, @"0 bytes, 1023 bytes, 1 KiB, 1.5 KiB, 10 GiB, 16777215.9 TiB");
+        insta::assert_snapshot!(all, @"0 bytes, 1023 bytes, 1 KiB, 1.5 KiB, 2100 bytes, 10 GiB, 18446744073709551615 bytes");
     }
 }

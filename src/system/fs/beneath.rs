@@ -1,8 +1,4 @@
 //! A folder that is opened once. All operations stay beneath it and follow no symbolic link.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "only this module may call these methods"
-)]
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};
@@ -574,5 +570,6 @@ fn exchange(_: &Entry<'_>, _: &Entry<'_>) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 #[path = "beneath_tests.rs"]
 mod tests;

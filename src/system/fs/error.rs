@@ -84,7 +84,9 @@ impl Error {
     /// Whether the path is a pipe, a device or a socket instead of a regular file.
     pub fn is_not_regular(&self) -> bool {
         let source = self.source.get_ref();
-        source.is_some_and(|source| source.is::<NotRegular>())
+        source
+            .and_then(|source| source.downcast_ref::<NotRegular>())
+            .is_some()
     }
 
     /// Returns a hint on how to fix the problem, if there is one.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -136,7 +136,7 @@ fn copied_folder(
     source: &OwnedFd,
     target: &OwnedFd,
     name: &OsStr,
-    to: &PathBuf,
+    to: &Path,
 ) -> io::Result<(OwnedFd, OwnedFd)> {
     let from = rustix::fs::openat(source, name, FOLDER, Mode::empty())?;
     let create = || match rustix::fs::mkdirat(target, name, Mode::from_raw_mode(FOLDER_MODE)) {

@@ -45,7 +45,7 @@ fn s9_fetched_files_have_no_special_bits_and_keep_the_umask() {
         for (umask, file, folder) in [
             ("022", 0o755, 0o755),
             ("077", 0o700, 0o700),
-            ("000", 0o777, 0o777),
+            ("000", 0o777, 0o755),
         ]
         .into_iter()
         .take(count)

@@ -365,22 +365,41 @@ fn s7_no_command_puts_a_hostile_name_into_a_shell() {
         env.write("tasks.yaml", tasks);
         assert_ne!(env.unfurl(["task", "t"]).does_not_panic().code, 0);
         trap.is_untouched("role command", &name);
-        let ensemble = format!(
-            "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
-             tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
-             node_templates:\n        vm:\n          type: tosca.nodes.Compute\n          \
-             attributes: {{public_ip: {json}}}\n          interfaces:\n            \
-             Standard:\n              configure:\n                implementation: {{primary: 'true', \
-             operation_host: SELF}}\n"
-        );
-        env.write("ensemble.yaml", &ensemble);
-        env.unfurl(["run", "-H", "vm", "--", "true"]).exits(1);
-        trap.is_untouched("public_ip, run", &name);
+        fs::remove_file(env.work().join("tasks.yaml")).unwrap();
+    }
+}
+
+/// V4: an address that a cloud or a host has reported, in an attribute of the model.
+#[test]
+fn s7_an_address_of_the_model_runs_nothing_here() {
+    let trap = Trap::set();
+    let run = format!("touch${{IFS}}{}", trap.marker.display());
+    let env = &trap.env;
+    for name in [
+        format!("$({run})"),
+        format!("a;{run}"),
+        format!("`{run}`@a"),
+    ] {
+        let json = serde_json::Value::from(name.as_str()).to_string();
+        let ensemble = |host: &str| {
+            format!(
+                "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
+                 tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
+                 node_templates:\n        vm:\n          type: tosca.nodes.Compute\n          \
+                 attributes: {{public_ip: {json}}}\n          interfaces:\n            \
+                 Standard:\n              configure:\n                implementation: {{primary: 'true'{host}}}\n"
+            )
+        };
+        env.write("ensemble.yaml", &ensemble(", operation_host: SELF"));
         let deployed = env.unfurl(["deploy", "--approve"]).does_not_panic();
+        let deployed = deployed.says(&["is not a host string"]);
         assert_ne!(deployed.code, 0, "{deployed}");
         trap.is_untouched("public_ip, deploy", &name);
-        fs::remove_file(env.work().join("ensemble.yaml")).unwrap();
-        fs::remove_file(env.work().join("tasks.yaml")).unwrap();
+        env.write("ensemble.yaml", &ensemble(""));
+        env.unfurl(["deploy", "--approve"]).succeeds();
+        let run = env.unfurl(["run", "-H", "vm", "--", "true"]).exits(1);
+        run.says(&["is not a host string"]);
+        trap.is_untouched("public_ip, run", &name);
     }
 }
 
@@ -414,9 +433,11 @@ spec:
           capabilities:
             endpoint:
               properties: {{host: 127.0.0.1, hostvars: {{{variable}}}}}
+          interfaces: {{Standard: {{configure: 'true'}}}}
 "
         );
         trap.env.write("ensemble.yaml", &ensemble);
+        trap.env.unfurl(["deploy", "--approve"]).succeeds();
         let run = trap
             .env
             .unfurl(["run", "-H", "vm", "--no-ssh-config", "--", "true"]);

@@ -180,7 +180,7 @@ fn s18_templates_end_when_their_time_is_used_up() {
         "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(30) }}".to_owned(),
         "{% set a = 'x' * 3000000 %}{% macro m() %}{{ (a ~ 'y') | length }}{% endmacro %}{{ m() }}{% for i in range(99999) %}{{ m() }}{% endfor %}".to_owned(),
         // Lookups. An option that ignores errors changes nothing.
-        long_loop("{{ lookup('fileglob', '/usr/bin/*') | length }}"),
+        long_loop("{{ lookup('fileglob', '*') | length }}"),
         long_loop("{% if lookup('unfurl', '{{ SELF.x }}', errors='ignore') | default(1) %}{% endif %}{% if lookup('template', 'ensemble.yaml', errors='ignore') is defined %}{% endif %}{{ (a | upper) | length }}"),
         // A single step, in which no check is possible.
         "{{ ['x' * 1000000] * 1000000 == ['x' * 1000000] * 1000000 }}".to_owned(),

@@ -361,7 +361,7 @@ fn s10_files_that_may_hold_secrets_are_private() {
         assert!(line.starts_with("-rw-------"), "{line}");
     }
     let all = modes(&env.work());
-    let is_private = |name: &str| name.ends_with(".log") || name == "digest.key";
+    let is_private = |name: &str| is_log(name) || name == "digest.key";
     let mut count = 0;
     for (path, mode) in all {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -378,11 +378,15 @@ fn s10_files_that_may_hold_secrets_are_private() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
+fn is_log(name: &str) -> bool {
+    Path::new(name).extension() == Some("log".as_ref())
+}
+
 fn temporary_logs(env: &TestEnv) -> Vec<String> {
     let folder = env.work().with_file_name("tmp");
     let names = fs::read_dir(folder).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.ends_with(".log")).collect()
+    names.filter(|name| is_log(name)).collect()
 }
 
 /// V14: the temporary log of a killed job stayed for ever, readable for everybody.

@@ -98,7 +98,7 @@ spec:
                 host: 127.0.0.1
                 port: {}
                 user: {}
-                hostvars: {{ansible_password: \"{}\", host_key: \"{}\"}}
+                hostvars: {{ansible_password: !sensitive \"{}\", host_key: \"{}\"}}
           interfaces:
             Standard:
               configure:
