@@ -345,7 +345,9 @@ fn check_data(fields: &Map) -> Result<(), String> {
             continue;
         }
         return Err(format!(
-            "`{key}` in `resultTemplate` contains output of a command, which may only give names,              attributes and states of instances; write `{key}` in the template itself, or allow the              evaluation of results with `--allow evaluate-results`"
+            "`{key}` in `resultTemplate` contains output of a command, which may only give names, attributes \
+             and states of instances; write `{key}` in the template itself, or allow the evaluation \
+             of results with `--allow evaluate-results`"
         ));
     }
     if let Some(attributes) = fields.get("attributes").filter(|it| it.own_marks().data) {

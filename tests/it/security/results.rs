@@ -289,7 +289,7 @@ fn s3_output_selects_no_code() {
         ),
         (
             "{name: '{{ stdout }}', template: db}",
-            "a\u{7}b".to_owned(),
+            "a\u{b}b".to_owned(),
             "cannot be the name",
         ),
         (
@@ -482,7 +482,9 @@ fn s3_any_text_comes_back_from_the_record_as_it_was_printed() {
         .collect();
     let texts = Json::from(texts);
     let env = printing("{attributes: {all: '{{ stdout | from_json }}'}}");
-    let run = deploy(&env, &texts.to_string());
+    // A control character that stands in the output itself is removed before it becomes a value.
+    let said = texts.to_string().replace('\u{85}', "\\u0085");
+    let run = deploy(&env, &said);
     for _ in 0..2 {
         assert_eq!(read(&env, "all"), texts, "{run}");
         env.unfurl(["check"]).does_not_panic();
