@@ -42,6 +42,10 @@ impl ReadEnvironment for EmptyEnvironment {
 }
 
 impl ReadFiles for EmptyEnvironment {
+    fn check_read(&self, _path: &Path) -> Result<(), ReadError> {
+        Ok(())
+    }
+
     fn read(&self, _path: &Path) -> Result<Vec<u8>, ReadError> {
         Ok(b"a: [1, 2]\n".to_vec())
     }
@@ -95,6 +99,10 @@ impl Effects for EmptyEnvironment {
             }
             Effect::WriteFile { .. } | Effect::MakeDir { .. } => Ok(EffectOutput::default()),
         }
+    }
+
+    fn check(&self, effect: &Effect) -> Result<(), EffectError> {
+        self.perform(effect).map(drop)
     }
 }
 

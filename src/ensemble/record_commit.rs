@@ -3,7 +3,7 @@
 //! [`RecordCommit::prepare`] checks before the job that a commit is possible; [`RecordCommit::commit_job`]
 //! makes it afterwards.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::commits::{CommitReport, NotInGit};
@@ -104,27 +104,32 @@ impl RecordCommit {
         Ok(prepared)
     }
 
-    /// Refuses files that the job will commit or may write, if their filter may not run.
+    /// Refuses files that the job will commit or may write, if their filter may not run. Files that exist come
+    /// first, so that an error names them.
     fn check_filters(&self) -> Result<(), Error> {
         let base = self.record.base();
+        let root = self.repository.root();
         let tracked = self.repository.files_with_filters(base)?;
-        let names = [
+        let tracked = tracked.into_iter().map(|path| root.join(path));
+        let committed =
+            tracked.filter(|file| self.record.is_record(file) || self.record.is_task_output(file));
+        let existing: BTreeSet<PathBuf> = std::iter::once(self.record.manifest().to_owned())
+            .chain(committed)
+            .collect();
+        self.check_filters_of(existing)?;
+        let new = [
             "jobs.tsv",
             "changes/job2026-11-23-08-54-17-A6BN8sHF.yaml",
             "artifacts/x",
             "active/x",
             "spec/x",
         ];
-        let mut files: Vec<PathBuf> = names.iter().map(|name| base.join(name)).collect();
-        files.push(self.record.manifest().to_owned());
-        let root = self.repository.root();
-        let tracked = tracked.into_iter().map(|path| root.join(path));
-        files.extend(
-            tracked.filter(|file| self.record.is_record(file) || self.record.is_task_output(file)),
-        );
-        let files = files
-            .iter()
-            .filter_map(|file| self.repository.relative(file));
+        self.check_filters_of(new.map(|name| base.join(name)))
+    }
+
+    fn check_filters_of(&self, files: impl IntoIterator<Item = PathBuf>) -> Result<(), Error> {
+        let files = files.into_iter();
+        let files = files.filter_map(|file| self.repository.relative(&file));
         self.repository.check_filters(&files.collect::<Vec<_>>())
     }
 

@@ -209,6 +209,9 @@ impl Repository {
         if !is_link && !fs::exists(&file) {
             return Ok(TreeChange::Remove);
         }
+        if !is_link {
+            fs::refuse_special(&file)?;
+        }
         let id = if is_link {
             let target = fs::read_link(&file)?;
             let written = self.inner.blob(target.as_os_str().as_bytes());

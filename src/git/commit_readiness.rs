@@ -19,6 +19,7 @@ impl Repository {
                 resume_commands: go_on,
             });
         }
+        self.check_git_folder()?;
         self.identities()?;
         if self.is_setting_enabled("commit.gpgsign") {
             self.check_signer()?;

@@ -30,6 +30,12 @@ pub enum Error {
     /// A setting of an untrusted repository sends network operations to other URLs.
     #[error("the setting `{key}` of the repository `{}` redirects connections, and the project is not trusted", path.display())]
     UntrustedRedirect { path: PathBuf, key: String },
+    /// A link in the git folder of an untrusted project leads elsewhere.
+    #[error("`{}` is a symbolic link in the git folder of `{}`, and the project is not trusted", link.display(), path.display())]
+    UntrustedLink { path: PathBuf, link: PathBuf },
+    /// The `.git` of an untrusted project leads to the git folder of another working tree.
+    #[error("`{}` shares the git folder `{}`, which does not name it as a working tree, and the project is not trusted", path.display(), folder.display())]
+    ForeignGitFolder { path: PathBuf, folder: PathBuf },
     /// A push would run hooks or settings of a repository on this computer.
     #[error("a push to `{}` would run {subject} of that repository on this computer, and the project is not trusted", path.display())]
     UntrustedRemote {
@@ -262,7 +268,10 @@ impl Error {
             Self::UnsafeAddress { .. } => {
                 return Some("set another address with `git remote set-url`".to_owned());
             }
-            Self::UntrustedRedirect { path, .. } | Self::UntrustedHook { path } => path,
+            Self::UntrustedRedirect { path, .. }
+            | Self::UntrustedLink { path, .. }
+            | Self::ForeignGitFolder { path, .. }
+            | Self::UntrustedHook { path } => path,
             _ => return None,
         };
         let path = path.display();

@@ -9,6 +9,7 @@ mod commit;
 mod commit_readiness;
 mod error;
 mod exposed_file;
+mod foreign_files;
 mod hooks;
 mod index;
 mod isolation;

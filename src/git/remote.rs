@@ -118,6 +118,7 @@ impl Repository {
 
     /// Fetches from a remote. The working tree stays unchanged.
     pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
+        self.check_git_folder()?;
         let mut words = vec!["fetch", "--quiet", "--no-recurse-submodules"];
         let program = self.isolation()?.server_program(remote, "uploadpack");
         words.extend(program.as_deref());

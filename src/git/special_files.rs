@@ -6,14 +6,16 @@ use super::Error;
 use crate::system::fs;
 
 /// Files in a `.git` folder that git reads to open a repository and to compare files.
-const GIT_FILES: [&str; 11] = [
+const GIT_FILES: [&str; 13] = [
     "HEAD",
+    "ORIG_HEAD",
     "config",
     "config.worktree",
     "index",
     "packed-refs",
     "commondir",
     "gitdir",
+    "shallow",
     "info/exclude",
     "info/attributes",
     "objects/info/alternates",
@@ -34,15 +36,22 @@ pub(super) fn refuse(start: &Path) -> Result<(), Error> {
         if !fs::exists(&git) {
             continue;
         }
+        if fs::is_file(&git) {
+            // libgit2 would read a file of any size.
+            fs::read_within(&git, MAX_POINTER_BYTES)?;
+        }
         for name in TREE_FILES {
             fs::refuse_special(&root.join(name))?;
         }
         let folder = folder_of(root, &git);
-        for name in GIT_FILES {
-            fs::refuse_special(&folder.join(name))?;
-        }
-        if let Some(branch) = pointer(&folder.join("HEAD"), "ref:") {
-            fs::refuse_special(&folder.join(branch))?;
+        let shared = pointer(&folder.join("commondir"), "").map(|path| folder.join(path));
+        for folder in std::iter::once(folder).chain(shared) {
+            for name in GIT_FILES {
+                fs::refuse_special(&folder.join(name))?;
+            }
+            if let Some(branch) = pointer(&folder.join("HEAD"), "ref:") {
+                fs::refuse_special(&folder.join(branch))?;
+            }
         }
         return Ok(());
     }
@@ -58,7 +67,7 @@ fn folder_of(root: &Path, git: &Path) -> PathBuf {
 }
 
 /// Returns the path after a word at the start of a file.
-fn pointer(file: &Path, word: &str) -> Option<PathBuf> {
+pub(super) fn pointer(file: &Path, word: &str) -> Option<PathBuf> {
     let bytes = fs::read_within(file, MAX_POINTER_BYTES).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     Some(PathBuf::from(text.strip_prefix(word)?.trim()))

@@ -74,7 +74,7 @@ pub fn write_styled(stream: StandardStream, text: &str) -> Result<()> {
     stream.write_all(escape_except_colours(text).as_bytes())
 }
 
-/// A writer for an error output that is passed to others. Text is escaped as by [`write`].
+/// A writer for an error output that is passed to others. Text is escaped as by [`write()`].
 #[derive(Debug)]
 pub struct EscapedStderr;
 

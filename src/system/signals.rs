@@ -51,6 +51,7 @@ impl Drop for ExitHold {
 /// Ends this process at once, without unwinding.
 #[expect(
     clippy::disallowed_methods,
+    clippy::exit,
     reason = "signals and limits end a process that does not end itself"
 )]
 pub fn end_process(code: i32) -> ! {

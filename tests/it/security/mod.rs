@@ -4,6 +4,7 @@
 mod commands;
 mod downloads;
 mod expressions;
+mod git_folders;
 mod hostile_projects;
 mod hostile_sftp;
 mod hosts;
@@ -12,6 +13,7 @@ mod links;
 mod other_areas;
 mod passwords;
 mod results;
+mod special_files;
 mod strace;
 mod terminal;
 mod trust;
