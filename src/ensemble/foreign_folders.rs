@@ -2,12 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::own_files::OWN_NAMES;
 use crate::system::{fs, user};
-
-/// The files and folders beside a manifest that only this program makes.
-const OWN_NAMES: [&str; 7] = [
-    "planned", "active", "failed", "jobs", "changes", "local", "jobs.tsv",
-];
 
 /// The permission bits that let others create files in a folder.
 const OTHERS_MAY_WRITE: u32 = 0o002;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::system::fs::{self, Beneath};
 
 /// The folders and files beside a manifest that only this program writes.
-const OWN_NAMES: [&str; 9] = [
+pub(super) const OWN_NAMES: [&str; 9] = [
     "planned",
     "active",
     "failed",

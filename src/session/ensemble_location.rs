@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::error::{LoadError, LoadErrorKind};
 use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
-use super::read_scope::{check_manifest, home_folder};
+use super::read_scope::check_manifest;
 use crate::diagnostic::{Sources, Span};
 use crate::ensemble;
 use crate::git;
@@ -166,7 +166,7 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
                 LoadError::new(LoadErrorKind::Refused, error, Some(hint))
             })?;
             Ok(EnsembleLocation {
-                home: home.map(|home| fs::absolute(&home_folder(home), &cwd)),
+                home: home.map(|home| project::home_project_folder(home, &cwd).0),
                 link,
                 located,
                 sources,

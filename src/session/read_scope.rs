@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostic, Sources, Span};
 use crate::project::{
-    Environment, FileLoader, LocatedEnsemble, OutsideError, PROJECT_FOLDER, ReadScope,
+    self, Environment, FileLoader, LocatedEnsemble, OutsideError, PROJECT_FOLDER, ReadScope,
 };
 use crate::system::fs;
 use crate::yaml::Node;
@@ -49,20 +49,12 @@ pub(super) fn add_repositories_of_home(
 
 /// Whether a text of the home project contains the location.
 pub(super) fn is_in_home(sources: &Sources, span: Span, options: &SessionOptions) -> bool {
-    let home = options.home.as_ref().map(|home| home_folder(home));
+    let home = options.home.as_ref();
+    let home = home.map(|home| project::home_project_folder(home, Path::new("")).0);
     let source = sources.get(span.source);
     source
         .zip(home)
         .is_some_and(|(source, home)| source.path.starts_with(home))
-}
-
-/// Returns the folder of the home project, which is named by its folder or file.
-pub(super) fn home_folder(home: &Path) -> PathBuf {
-    let is_file = home
-        .extension()
-        .is_some_and(|end| end == "yaml" || end == "yml");
-    let folder = home.parent().filter(|_| is_file && !fs::is_dir(home));
-    folder.unwrap_or(home).to_owned()
 }
 
 /// Returns an error if a project names a manifest outside of its own files that is no ensemble.

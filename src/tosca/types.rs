@@ -34,6 +34,8 @@ pub(super) const ROOT: u32 = 1;
 
 /// The maximum number of unknown names to search similar names for, because the search is slow.
 const MAX_HINTS: usize = 100;
+/// The maximum number of types that a type derives from, directly or not. Each type inherits from all of them.
+const MAX_ANCESTORS: usize = 250;
 
 /// A cache of lookups: the type that a name stands for in a namespace, or `None`.
 type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
@@ -67,7 +69,8 @@ pub(super) struct TypeDecl {
     pub(super) span: Span,
     pub(super) namespace: u32,
     pub(super) body: TypeBody,
-    pub(super) lineage: OnceLock<Arc<[TypeKey]>>,
+    /// `None` for a type with too many ancestors.
+    lineage: OnceLock<Option<Arc<[TypeKey]>>>,
     pub(super) resolved: OnceLock<ResolvedType>,
 }
 
@@ -304,21 +307,32 @@ impl Types {
         reached.contains(&decl.namespace)
     }
 
-    /// Returns a type and its ancestors: the type itself, then each parent followed by its own ancestors.
+    /// Returns a type and its ancestors: the type itself, then each parent followed by its own ancestors. A type
+    /// with more than [`MAX_ANCESTORS`] counts as one without ancestors.
     pub(super) fn lineage(&self, key: TypeKey) -> Arc<[TypeKey]> {
-        let decl = self.decl(key);
-        Arc::clone(decl.lineage.get_or_init(|| {
+        let lineage = self.full_lineage(key);
+        lineage.map_or_else(|| Arc::new([key]), Arc::clone)
+    }
+
+    /// Returns the same; `None` for a type with too many ancestors.
+    fn full_lineage(&self, key: TypeKey) -> Option<&Arc<[TypeKey]>> {
+        let compute = || {
             let mut seen = FoldSet::default();
             let mut order = Vec::new();
             let mut stack = vec![key];
             while let Some(next) = stack.pop() {
+                let known = self.decl(next).lineage.get();
+                if order.len() > MAX_ANCESTORS || known.is_some_and(Option::is_none) {
+                    return None;
+                }
                 if seen.insert(next) {
                     order.push(next);
                     stack.extend(self.parents(next).into_iter().rev());
                 }
             }
-            order.into()
-        }))
+            Some(order.into())
+        };
+        self.decl(key).lineage.get_or_init(compute).as_ref()
     }
 
     /// Returns the types that a type derives from directly. Unknown parents are left out.
@@ -413,7 +427,7 @@ impl Types {
         })
     }
 
-    /// Reports types that derive from unknown types or from themselves.
+    /// Reports types that derive from unknown types, from themselves or from too many types.
     pub(super) fn check_ancestry(&self) {
         let own: Vec<TypeKey> = (0..self.decls.len())
             .filter_map(|index| u32::try_from(index).ok().map(TypeKey))
@@ -433,6 +447,15 @@ impl Types {
                     Some(_) => {}
                 }
             }
+        }
+        let deep = own.iter().find(|key| self.full_lineage(**key).is_none());
+        if let Some(deep) = deep {
+            let decl = self.decl(*deep);
+            let message = format!(
+                "type `{}` derives from more than {MAX_ANCESTORS} types",
+                decl.name
+            );
+            self.problems.error(message, decl.span);
         }
         if let Some(cycle) = find_cycle(own, |key| self.parents(key)) {
             let names: Vec<_> = cycle

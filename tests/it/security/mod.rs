@@ -4,6 +4,7 @@
 mod commands;
 mod downloads;
 mod expressions;
+mod foreign_reads;
 mod git_folders;
 mod hostile_projects;
 mod hostile_sftp;
