@@ -1,25 +1,26 @@
-//! Refuses a repository in which files of git are pipes or devices: libgit2 would wait for ever to read them.
+//! Refuses a repository in which files of git are pipes, devices or huge: libgit2 would wait for ever to read
+//! them.
 
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use crate::system::fs;
 
-/// Files in a `.git` folder that git reads to open a repository and to compare files.
-const GIT_FILES: [&str; 13] = [
-    "HEAD",
-    "ORIG_HEAD",
-    "config",
-    "config.worktree",
-    "index",
-    "packed-refs",
-    "commondir",
-    "gitdir",
-    "shallow",
-    "info/exclude",
-    "info/attributes",
-    "objects/info/alternates",
-    "objects/info/commit-graph",
+/// Files in a `.git` folder that git reads to open a repository and to compare files, with their largest size.
+const GIT_FILES: [(&str, u64); 13] = [
+    ("HEAD", MAX_POINTER_BYTES),
+    ("ORIG_HEAD", MAX_POINTER_BYTES),
+    ("config", MAX_TEXT_BYTES),
+    ("config.worktree", MAX_TEXT_BYTES),
+    ("index", u64::MAX),
+    ("packed-refs", u64::MAX),
+    ("commondir", MAX_POINTER_BYTES),
+    ("gitdir", MAX_POINTER_BYTES),
+    ("shallow", u64::MAX),
+    ("info/exclude", MAX_TEXT_BYTES),
+    ("info/attributes", MAX_TEXT_BYTES),
+    ("objects/info/alternates", MAX_TEXT_BYTES),
+    ("objects/info/commit-graph", u64::MAX),
 ];
 
 /// Files at the root of a working tree that git reads to compare files.
@@ -28,26 +29,25 @@ const TREE_FILES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// The maximum size of a `.git` file or of `HEAD`.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
 
-/// Fails if the repository of a folder has a pipe or a device in place of a file that git reads.
+/// The maximum size of a file with settings or patterns.
+const MAX_TEXT_BYTES: u64 = 16 << 20;
+
+/// Fails if the repository of a folder has a pipe, a device or a huge file in place of a file that git reads.
 pub(super) fn refuse(start: &Path) -> Result<(), Error> {
     for root in start.ancestors() {
         let git = root.join(".git");
-        fs::refuse_special(&git)?;
+        fs::refuse_special_or_larger(&git, MAX_POINTER_BYTES)?;
         if !fs::exists(&git) {
             continue;
         }
-        if fs::is_file(&git) {
-            // libgit2 would read a file of any size.
-            fs::read_within(&git, MAX_POINTER_BYTES)?;
-        }
         for name in TREE_FILES {
-            fs::refuse_special(&root.join(name))?;
+            fs::refuse_special_or_larger(&root.join(name), MAX_TEXT_BYTES)?;
         }
         let folder = folder_of(root, &git);
         let shared = pointer(&folder.join("commondir"), "").map(|path| folder.join(path));
         for folder in std::iter::once(folder).chain(shared) {
-            for name in GIT_FILES {
-                fs::refuse_special(&folder.join(name))?;
+            for (name, max_bytes) in GIT_FILES {
+                fs::refuse_special_or_larger(&folder.join(name), max_bytes)?;
             }
             if let Some(branch) = pointer(&folder.join("HEAD"), "ref:") {
                 fs::refuse_special(&folder.join(branch))?;

@@ -20,7 +20,7 @@ pub use modes::{FILE_MODE, SECRET_MODE};
 pub use reading::{
     FileIdentity, MAX_READ_BYTES, absolute, canonicalize, exists, identity_of, is_dir, is_file,
     is_mount, is_own, is_program, is_symlink, is_within, mode_of, modified_time, normalize, read,
-    read_link, read_to_string, read_within, refuse_special,
+    read_link, read_to_string, read_within, refuse_special, refuse_special_or_larger,
 };
 pub use regular::open_regular;
 pub(super) use writing::temporary_name;

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::error_context;
-use super::regular::{NotRegular, open_regular, read_regular};
+use super::regular::{NotRegular, open_regular, read_regular, too_large};
 use super::{Error, FileAction};
 
 /// The largest file that [`read`] and [`read_to_string`] accept.
@@ -37,13 +37,21 @@ pub fn read_to_string(path: &Path) -> Result<String, Error> {
 
 /// Fails if the path is a pipe, a device or a socket. A path that does not exist is fine.
 pub fn refuse_special(path: &Path) -> Result<(), Error> {
+    refuse_special_or_larger(path, u64::MAX)
+}
+
+/// Fails if the path is a pipe, a device, a socket or a larger file. A path that does not exist is fine.
+pub fn refuse_special_or_larger(path: &Path, max_bytes: u64) -> Result<(), Error> {
     let Ok(metadata) = std::fs::metadata(path) else {
         return Ok(());
     };
-    match NotRegular::of(metadata.file_type()) {
-        Some(error) if !metadata.is_dir() => Err(Error::new(FileAction::Read, path, error.into())),
-        _ => Ok(()),
-    }
+    let source = match NotRegular::of(metadata.file_type()) {
+        _ if metadata.is_dir() => return Ok(()),
+        Some(error) => error.into(),
+        None if metadata.len() > max_bytes => too_large(max_bytes),
+        None => return Ok(()),
+    };
+    Err(Error::new(FileAction::Read, path, source))
 }
 
 /// Whether the path exists; symbolic links are followed.

@@ -99,7 +99,7 @@ pub(super) fn read_regular(file: &File, max_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn too_large(max_bytes: u64) -> io::Error {
+pub(super) fn too_large(max_bytes: u64) -> io::Error {
     let limit = match max_bytes >> 20 {
         0 => format!("{max_bytes} bytes"),
         mebibytes => format!("{mebibytes} MiB"),

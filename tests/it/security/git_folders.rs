@@ -173,11 +173,17 @@ fn s18_no_committed_file_makes_the_program_wait() {
     }
 }
 
-/// V10, siblings: git reads the file `.git` as a whole.
+/// V10, siblings: git reads its small files as a whole.
 #[test]
-fn s18_a_huge_git_file_is_refused() {
-    let env = made("true");
-    let file = fs::File::create(env.work().join(".git")).unwrap();
-    file.set_len(8 << 30).unwrap();
-    ends_in_time(&env, &["plan"]);
+fn s18_a_huge_file_of_git_is_refused() {
+    let huge = |env: &TestEnv, name: &str| {
+        let file = fs::File::create(env.work().join(name)).unwrap();
+        file.set_len(8 << 30).unwrap();
+        ends_in_time(env, &["plan"]);
+        ends_in_time(env, &["commit", "-m", "x"]).says(&["is larger than"]);
+    };
+    huge(&made("true"), ".git");
+    for name in ["config", "HEAD", "info/exclude", "../.gitattributes"] {
+        huge(&committed(), &format!(".git/{name}"));
+    }
 }
