@@ -17,6 +17,7 @@ pub mod lfs;
 mod local_remote;
 mod local_settings;
 mod merge_drivers;
+mod named_files;
 mod own_driver;
 mod rebase;
 mod remote;

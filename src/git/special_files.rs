@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use super::named_files::named_files;
 use crate::system::fs;
 
 /// Files in a `.git` folder that git reads to open a repository and to compare files, with their largest size.
@@ -29,6 +30,9 @@ const TREE_FILES: [&str; 2] = [".gitignore", ".gitattributes"];
 /// The maximum size of a `.git` file or of `HEAD`.
 const MAX_POINTER_BYTES: u64 = 64 << 10;
 
+/// The maximum number of settings files that include each other. Git's limit is the same.
+const MAX_INCLUDES: u32 = 10;
+
 /// The maximum size of a file with settings or patterns.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
 
@@ -52,8 +56,30 @@ pub(super) fn refuse(start: &Path) -> Result<(), Error> {
             if let Some(branch) = pointer(&folder.join("HEAD"), "ref:") {
                 fs::refuse_special(&folder.join(branch))?;
             }
+            for name in ["config", "config.worktree"] {
+                refuse_named(&folder.join(name), root, MAX_INCLUDES)?;
+            }
         }
         return Ok(());
+    }
+    Ok(())
+}
+
+/// Fails if a setting names a pipe, a device or a huge file, or if a file that a setting includes does.
+fn refuse_named(settings: &Path, root: &Path, includes: u32) -> Result<(), Error> {
+    // A file that cannot be read has no settings.
+    let bytes = fs::read_within(settings, MAX_TEXT_BYTES).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    for file in named_files(&text) {
+        for folder in [settings.parent().unwrap_or(root), root] {
+            let path = folder.join(&file.path);
+            if path != Path::new("/dev/null") {
+                fs::refuse_special_or_larger(&path, MAX_TEXT_BYTES)?;
+            }
+            if file.is_included && includes > 0 && fs::is_file(&path) {
+                refuse_named(&path, root, includes - 1)?;
+            }
+        }
     }
     Ok(())
 }

@@ -162,6 +162,34 @@ fn s18_no_file_of_a_git_folder_makes_the_program_wait() {
     }
 }
 
+/// V10 b, siblings: settings name files, and include files with settings.
+#[test]
+fn s18_no_file_that_a_setting_of_git_names_makes_the_program_wait() {
+    for setting in [
+        "core.excludesFile",
+        "core.attributesFile",
+        "include.path",
+        "includeIf.gitdir:**.path",
+        "user.signingKey",
+    ] {
+        for file in ["../pipe", "/dev/zero", "indirect"] {
+            let env = committed();
+            let _open = place(&env, "pipe", Odd::Pipe);
+            env.write(".git/indirect", "[include]\n path = ../pipe\n");
+            env.git(&["config", "commit.gpgsign", "true"]);
+            let text = env.read(".git/config");
+            let (section, name) = setting.split_once('.').unwrap();
+            let header = match name.split_once(".path").or(name.rsplit_once('.')) {
+                Some((condition, _)) => format!("[{section} \"{condition}\"]\n path"),
+                None => format!("[{section}]\n {name}"),
+            };
+            env.write(".git/config", &format!("{text}{header} = {file}\n"));
+            ends_in_time(&env, &["plan"]);
+            ends_in_time(&env, &["commit", "-m", "x"]);
+        }
+    }
+}
+
 /// V10 b, siblings: a commit reads the files that have changed.
 #[test]
 fn s18_no_committed_file_makes_the_program_wait() {
