@@ -14,8 +14,8 @@ const STICKY: u32 = 0o1000;
 /// A file or folder of another user among those that only jobs write.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{}` belongs to the user `{owner}`: other users may create files in `{}`, so this program did not \
-     necessarily make it", path.display(), folder.display()
+    "`{}` is refused: the user `{owner}` owns it and may have put it there, because other users can create \
+     files in `{}`", path.display(), folder.display()
 )]
 pub struct ForeignFile {
     path: PathBuf,

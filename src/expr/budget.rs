@@ -281,7 +281,7 @@ pub(super) mod tests {
         assert!(matches!(use_up(), Error::TimedOut { .. }));
         drop(inner);
         let message = settle(Ok(())).unwrap_err().to_string();
-        insta::assert_snapshot!(message, @"the evaluation took more than 0.015 s of CPU time; `--eval-timeout` sets the limit");
+        insta::assert_snapshot!(message, @"the evaluation took more than 0.015 s of CPU time; raise the limit with `--eval-timeout`");
         assert!(
             check().is_err(),
             "the outermost evaluation is still the same"

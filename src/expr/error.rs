@@ -83,12 +83,12 @@ pub enum Error {
     TooLong { limit: usize },
     /// An evaluation that uses more CPU time than the limit.
     #[error(
-        "the evaluation took more than {} s of CPU time; `--eval-timeout` sets the limit",
+        "the evaluation took more than {} s of CPU time; raise the limit with `--eval-timeout`",
         limit.as_secs_f64()
     )]
     TimedOut { limit: Duration },
     /// A value that is larger than the limit.
-    #[error("the value is larger than {}; `--max-value` sets the limit", format_size(*limit as u64))]
+    #[error("the value is larger than {}; raise the limit with `--max-value`", format_size(*limit as u64))]
     TooLarge {
         /// The limit in bytes.
         limit: usize,

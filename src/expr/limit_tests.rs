@@ -92,16 +92,16 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
     insta::assert_snapshot!(table, @r#"
         {{ 'a' * 10**10 }} => … render the template `{{ 'a' * 10**10 }}`: repeated string is too large
         {{ range(10**12) }} => … render the template `{{ range(10**12) }}`: range has too many elements
-        {{ 'a' | center(10**10) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
-        {{ 'a' | indent(10**10, true) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
-        {{ '%10000000000d' | format(1) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ 'a' | center(10**10) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
+        {{ 'a' | indent(10**10, true) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
+        {{ '%10000000000d' | format(1) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
         {{ '{:>10000000000}'.format('x') }} => …plate `{{ '{:>10000000000}'.format('x') }}`: the text would be too long
-        {{ 'x'.ljust(10**10) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ 'x'.ljust(10**10) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
         {{ 99 | pow(9999999) }} => …ate `{{ 99 | pow(9999999) }}`: `pow`: the result is not a finite number
         {{ 10**10**10 }} => … the template `{{ 10**10**10 }}`: unable to calculate 10000000000 ** 10
-        {{ range(99999) | join('x' * 99999) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
-        {{ ('a' * 99999) | replace('a', 'b' * 99999) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
-        {{ ('a' * 50000) | regex_replace('', 'b' * 50000) }} => …}}`: the text would be longer than 16 MiB; `--max-value` sets the limit
+        {{ range(99999) | join('x' * 99999) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
+        {{ ('a' * 99999) | replace('a', 'b' * 99999) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
+        {{ ('a' * 50000) | regex_replace('', 'b' * 50000) }} => …he text would be longer than 16 MiB; raise the limit with `--max-value`
         {{ 'x' | regex_search('(((a{1000}){1000}){1000})') }} => …regular expression: Compiled regex exceeds size limit of 4194304 bytes.
         {{ range(9999) | batch(10**10, 'x') }} => …) | batch(10**10, 'x') }}`: the list would have more than 1048576 items
         {{ range(9) | slice(10**10) }} => …nge(9) | slice(10**10) }}`: the list would have more than 1048576 items
@@ -117,7 +117,7 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
         {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
         {% macro m() %}{{ m() }}{% endmacro %}{{ m() }} => …macro m() %}{{ m() }}{% endmacro %}{{ m() }}`: recursion limit exceeded
         {% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %} => … j in range(99999) %}x{% endfor %}{% endfor %}`: engine ran out of fuel
-        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …the output of the template exceeds 16 MiB; `--max-value` sets the limit
+        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …the output of the template exceeds 16 MiB; raise the limit with `--max-value`
         {{ ('[' * 100000) | from_json }} => …e text is not valid JSON: recursion limit exceeded at line 1 column 128
         {{ ('a' * 50000) | regex_search('(a+)+$b') }} => None
         "#);

@@ -15,10 +15,10 @@ pub enum Error {
         owner: String,
     },
     /// The repository's settings claim another folder as its working tree.
-    #[error("the git repository of `{}` says that its working tree is `{}`", path.display(), worktree.display())]
+    #[error("the git repository of `{}` is not used, because its setting `core.worktree` names another working tree: `{}`", path.display(), worktree.display())]
     ForeignWorkTree { path: PathBuf, worktree: PathBuf },
     /// Only settings of an untrusted repository define a filter that would convert the files.
-    #[error("the files{} need the filter `{filter}`, which only the settings of the repository `{}` define, and the project is not trusted", list_files(files), path.display())]
+    #[error("the filter `{filter}` is not run, because only the settings of the repository `{}` define it, and the project is not trusted; files that need it{}", path.display(), list_files(files))]
     UntrustedFilter {
         path: PathBuf,
         filter: String,
@@ -31,13 +31,13 @@ pub enum Error {
     #[error("the setting `{key}` of the repository `{}` redirects connections, and the project is not trusted", path.display())]
     UntrustedRedirect { path: PathBuf, key: String },
     /// A link in the git folder of an untrusted project leads elsewhere.
-    #[error("`{}` is a symbolic link in the git folder of `{}`, and the project is not trusted", link.display(), path.display())]
+    #[error("`{}` is a symbolic link in the git folder of `{}`; links there are not followed, because the project is not trusted", link.display(), path.display())]
     UntrustedLink { path: PathBuf, link: PathBuf },
     /// The `.git` of an untrusted project leads to the git folder of another working tree.
-    #[error("`{}` shares the git folder `{}`, which does not name it as a working tree, and the project is not trusted", path.display(), folder.display())]
+    #[error("`{}` uses the git folder `{}`, which belongs to another working tree; this is refused, because the project is not trusted", path.display(), folder.display())]
     ForeignGitFolder { path: PathBuf, folder: PathBuf },
     /// A push would run hooks or settings of a repository on this computer.
-    #[error("a push to `{}` would run {subject} of that repository on this computer, and the project is not trusted", path.display())]
+    #[error("a push to the repository `{}` on this machine is refused: {subject} of that repository could run programs, and the project is not trusted", path.display())]
     UntrustedRemote {
         path: PathBuf,
         /// The hook or setting.
@@ -256,13 +256,12 @@ impl Error {
             }
             Self::UntrustedFilter { path, .. } | Self::UntrustedSigner { path, .. } => {
                 return Some(format!(
-                    "move the setting to your own ones (`git config --global`), or run `unfurl trust {}`",
+                    "set it in your own git settings (`git config --global`), or, if you trust the project, run `unfurl trust {}`",
                     path.display()
                 ));
             }
             Self::UntrustedRemote { .. } => {
-                let hint =
-                    "if you trust both, run `unfurl trust` for the project, or push with git";
+                let hint = "if you trust that repository and the project, run `unfurl trust` for the project, or push with `git push`";
                 return Some(hint.to_owned());
             }
             Self::UnsafeAddress { .. } => {

@@ -218,7 +218,7 @@ impl NewFile {
     pub(super) fn write(&self, bytes: &[u8], offset: u64, source: &str) -> Result<(), Error> {
         self.limits.add_bytes(source, bytes.len() as u64)?;
         let written = self.file.write_all_at(bytes, offset);
-        written.map_err(|error| Error::new("bring", Path::new(source), &error))
+        written.map_err(|error| Error::new("copy", Path::new(source), &error))
     }
 
     /// Checks the size that the host states for `source`.

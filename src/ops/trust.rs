@@ -47,7 +47,7 @@ impl From<StoreError> for Failure {
             }
             StoreError::Locked { .. } => Some("try again".to_owned()),
             StoreError::Exposed(_) => {
-                Some("give it to yourself, and run `chmod go-w` for it".to_owned())
+                Some("make yourself the owner with `chown`, and take the right to write from others with `chmod go-w`".to_owned())
             }
         };
         Self::new(FailureKind::Refused, error, hint)

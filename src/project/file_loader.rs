@@ -19,7 +19,7 @@ use crate::system::{archive, fs};
 use crate::text::format_size;
 use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Node, parse};
 
-const TEXT_LIMIT_HINT: &str = "`--max-text` sets the limit";
+const TEXT_LIMIT_HINT: &str = "raise the limit with `--max-text`";
 
 /// Reads and parses files, each of them once.
 ///

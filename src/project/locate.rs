@@ -193,7 +193,9 @@ impl Search<'_, '_, '_> {
     fn grants(&mut self, home: &Project) -> Grants {
         let store = TrustStore::of(&home.root);
         let records = store.read().unwrap_or_else(|error| {
-            let message = format!("{error}, so it grants no trust");
+            let message = format!(
+                "no folder is trusted by `unfurl trust`, because the list cannot be used: {error}"
+            );
             let help = "delete the file, and run `unfurl trust` again for the folders";
             self.warnings.push(Diagnostic::warning(message).help(help));
             Vec::new()
@@ -208,7 +210,7 @@ impl Search<'_, '_, '_> {
         let Some(problem) = store.exposure() else {
             return grants;
         };
-        let help = "give it to yourself, and run `chmod go-w` for it";
+        let help = "make yourself the owner with `chown`, and take the right to write from others with `chmod go-w`";
         self.warnings.push(Diagnostic::warning(problem).help(help));
         Grants::default()
     }

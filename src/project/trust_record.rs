@@ -106,9 +106,9 @@ impl TrustRecord {
         let is_same = (now.device, now.inode) == (self.device, self.inode)
             && (is_same_time || now.created == self.created);
         if !is_same || fs::canonicalize(&self.folder).ok().as_deref() != Some(&*self.folder) {
-            Some("the folder was replaced since you trusted it")
+            Some("the folder has been replaced since you trusted it")
         } else if now.owner != self.owner {
-            Some("the folder has another owner since you trusted it")
+            Some("the owner of the folder has changed since you trusted it")
         } else if origin_of(&self.folder) != self.origin {
             Some("the remote `origin` of the folder has changed since you trusted it")
         } else {

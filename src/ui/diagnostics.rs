@@ -64,7 +64,7 @@ impl<'a> DiagnosticRenderer<'a> {
         }
         if shown.len() < all.len() {
             let rest = all.len() - shown.len();
-            text.push_str(&format!("note: {rest} more problems are not shown\n\n"));
+            text.push_str(&format!("note: problems that are not shown: {rest}\n\n"));
         }
         text
     }

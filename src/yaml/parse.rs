@@ -59,7 +59,7 @@ pub fn parse_as(
         );
         return Err(Diagnostic::error(message)
             .label(Span::new(source, 0, 0), "")
-            .help("`--max-text` sets the limit")
+            .help("raise the limit with `--max-text`")
             .into());
     }
     let failure = match read(schema, &text, source, limits) {

@@ -30,9 +30,9 @@ pub(in crate::cli) struct Global {
     /// File for the log of the job
     #[arg(long, env = "UNFURL_LOGFILE", value_name = "PATH")]
     pub(in crate::cli) logfile: Option<PathBuf>,
-    /// Allow the project to do more than read its own files: read, pipe, url, python, …; git-config lets
-    /// settings and hooks of its repositories run programs; evaluate-results evaluates expressions in the
-    /// output of commands
+    /// Permit the project an effect beyond reading its own files: read (other files), pipe, url, python, …;
+    /// git-config lets settings and hooks of its repositories run programs; evaluate-results lets expressions
+    /// in the output of commands be evaluated
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
     pub(in crate::cli) allow: Vec<String>,
     /// Limit of the YAML text of one file, and of all files of a project together, such as 512MiB

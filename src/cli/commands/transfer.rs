@@ -18,9 +18,9 @@ use crate::tasks::{LocalPattern, StepAction, TemplateText, Transfer};
 /// `~/`. With several hosts and no `%(host)s` in LOCAL, each host's file or folder keeps its name
 /// and is copied into the folder `LOCAL/<host>/`, so that no two hosts write to one file. With a
 /// single host, a file or folder keeps its name if LOCAL ends with `/`. A file also keeps its name
-/// if LOCAL is an existing folder. Otherwise the copy is named LOCAL. A copy has the permissions of
-/// the file on the host without those that the umask removes, and belongs to you. Set-user-ID and
-/// set-group-ID bits are not copied.
+/// if LOCAL is an existing folder. Otherwise the copy is named LOCAL. A copy belongs to you. Its
+/// permissions are those of the file on the host, reduced by your umask. Set-user-ID, set-group-ID and
+/// sticky bits are not copied.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl get -H HOSTS [OPTIONS] REMOTE LOCAL")]
 pub(in crate::cli) struct GetArgs {

@@ -17,7 +17,7 @@ pub(in crate::cli) struct TrustArgs {
     /// The folder; by default, the folder of the current project
     #[arg(conflicts_with = "list")]
     folder: Option<String>,
-    /// Take the trust back, also for folders inside
+    /// Take the trust back from the folder and all folders in it
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
     /// Show the trusted folders
@@ -96,8 +96,9 @@ fn describe(granted: &GrantedTrust) -> String {
         let (folder, origin) = (record.folder.display(), origin(record.origin.as_deref()));
         text += &format!("trusted: `{folder}` ({origin})\n");
     }
-    text += "Its expressions and Python files may run programs, use the network and read and write files,\n\
-             and git obeys all settings and hooks of its repository. `unfurl trust --revoke` takes it back.\n";
+    text += "Expressions and Python files in a trusted folder may run programs, use the network, and read and \
+             write files.\nGit obeys all settings and hooks of its repository. `unfurl trust --revoke` takes \
+             the trust back.\n";
     if !granted.settings.is_empty() {
         let settings = granted.settings.join(", ");
         text += &format!("Git settings that have an effect now: {settings}\n");

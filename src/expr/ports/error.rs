@@ -13,13 +13,13 @@ pub enum ReadError {
     #[error("{0}")]
     Refused(&'static str),
     /// A path that the project must not read.
-    #[error("it lies outside of the project; {help}")]
+    #[error("the path lies outside of the project, or in a folder `.git`; {help}")]
     Outside {
         /// How the user can allow the read.
         help: String,
     },
     /// A file that is larger than the limit.
-    #[error("the file is larger than {}; `--max-value` sets the limit", format_size(*limit as u64))]
+    #[error("the file is larger than {}; raise the limit with `--max-value`", format_size(*limit as u64))]
     TooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -68,7 +68,7 @@ impl OutputState {
         self.total = self.total.saturating_add(length);
         if self.total > limits::max_value() {
             return Err(filter_error(format!(
-                "the output of the template exceeds {}; `--max-value` sets the limit",
+                "the output of the template exceeds {}; raise the limit with `--max-value`",
                 format_size(limits::max_value() as u64)
             )));
         }

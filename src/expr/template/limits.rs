@@ -30,7 +30,7 @@ fn max_variable() -> usize {
 pub(super) fn check_text_length(length: usize) -> Result<()> {
     if length > max_value() {
         return Err(filter_error(format!(
-            "the text would be longer than {}; `--max-value` sets the limit",
+            "the text would be longer than {}; raise the limit with `--max-value`",
             format_size(max_value() as u64)
         )));
     }
@@ -63,7 +63,7 @@ pub(super) fn check_values(values: Rest<JinjaValue>) -> Result<bool> {
     for value in values.iter() {
         if !fits(value, &mut budget, 0) {
             return Err(filter_error(format!(
-                "the value of a variable would exceed {}, a quarter of `--max-value`",
+                "the value of a variable would exceed {}, a quarter of the limit; raise the limit with `--max-value`",
                 format_size(max_variable() as u64)
             )));
         }

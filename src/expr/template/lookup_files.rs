@@ -91,7 +91,7 @@ impl FileLookup<'_> {
 
     fn exists(&self, path: &Path) -> Result<bool> {
         let refused =
-            |problem| self.fail(format!("cannot look at `{}`: {problem}", path.display()));
+            |problem| self.fail(format!("cannot inspect `{}`: {problem}", path.display()));
         self.evaluator.path_exists(path).map_err(refused)
     }
 

@@ -78,7 +78,7 @@ pub(super) fn which(state: &State, name: String) -> Result<JinjaValue> {
     let system = variables.evaluator.system();
     if name.contains('/') {
         let refused =
-            |problem| filter_error(format!("`which`: cannot look at `{name}`: {problem}"));
+            |problem| filter_error(format!("`which`: cannot inspect `{name}`: {problem}"));
         system.check_read(Path::new(&name)).map_err(refused)?;
     }
     Ok(text_of(&system.which(&name).unwrap_or_default()))

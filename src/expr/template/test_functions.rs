@@ -146,7 +146,7 @@ fn test_path(args: &FilterArguments<'_>, holds: PathPredicate) -> Result<bool> {
 }
 
 fn unreadable(args: &FilterArguments<'_>, path: &Path, problem: &ReadError) -> minijinja::Error {
-    args.fail(format!("cannot look at `{}`: {problem}", path.display()))
+    args.fail(format!("cannot inspect `{}`: {problem}", path.display()))
 }
 
 /// Whether the path itself is a link. The place to which it leads does not matter.

@@ -70,8 +70,8 @@ pub enum HostAccessError {
     },
     /// The ensemble sets a command that would run on this machine.
     #[error(
-        "the ensemble reaches the host `{host}` with a `ProxyCommand`, which is a command for this \
-         machine and therefore not used; write it to `~/.ssh/config` or a hosts file"
+        "the ensemble sets a `ProxyCommand` for the host `{host}`, which is not used, because it would \
+         run a command on this machine; write it to `~/.ssh/config` or a hosts file"
     )]
     ProxyCommand { host: Arc<str> },
     /// The connection type is not supported.

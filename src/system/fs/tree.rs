@@ -67,7 +67,7 @@ impl Level {
 
 fn too_deep() -> io::Error {
     io::Error::other(format!(
-        "more than {MAX_DEPTH} folders are inside each other"
+        "folders are nested more than {MAX_DEPTH} levels deep"
     ))
 }
 

@@ -112,7 +112,7 @@ fn s8_the_git_folder_of_another_working_tree_is_not_used() {
     env.write("own/gitdir", &format!("{}\n", back.display()));
     deploy(&env)
         .exits(1)
-        .says(&["shares the git folder", "unfurl trust"]);
+        .says(&["uses the git folder", "unfurl trust"]);
     assert_eq!(history(&git), before);
     assert!(!git.join("refs/heads/new").exists());
 }

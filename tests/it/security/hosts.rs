@@ -442,7 +442,8 @@ spec:
             .env
             .unfurl(["run", "-H", "vm", "--no-ssh-config", "--", "true"]);
         trap.is_untouched("hostvars", &variable);
-        run.exits(1).says(&["the ensemble reaches the host `vm`"]);
+        run.exits(1)
+            .says(&["the ensemble sets a `ProxyCommand` for the host `vm`"]);
     }
 }
 

@@ -74,7 +74,11 @@ fn s1_text_is_limited_for_one_file_and_for_all_together() {
         .exits(1)
         .says(&["1 KiB", "--max-text"]);
     let run = env.unfurl(["--max-text=2100", "validate"]).exits(1);
-    run.says(&["together", "2100 bytes", "`--max-text` sets the limit"]);
+    run.says(&[
+        "together",
+        "2100 bytes",
+        "raise the limit with `--max-text`",
+    ]);
     let env = env.variable("UNFURL_MAX_TEXT", "100");
     env.unfurl(["validate"]).exits(1).says(&["--max-text"]);
     for size in ["0", "-1", "1x", "many"] {
@@ -106,7 +110,7 @@ fn s1_only_the_first_of_many_problems_are_shown() {
     let env = draft.with("properties", properties).env();
     let run = env.unfurl(["validate"]);
     assert_eq!(run.stderr.matches("is not declared").count(), 1000);
-    run.says(&["2000 more problems are not shown"]);
+    run.says(&["problems that are not shown: 2000"]);
 }
 
 /// V10: a value had a limit in some filters only, and a file that an expression reads had none.

@@ -480,7 +480,7 @@ fn s10_a_folder_of_another_user_is_refused() {
         for command in ["plan", "deploy"] {
             let run = env.unfurl([command]).does_not_panic();
             assert_ne!(run.code, 0, "{name}: {run}");
-            run.says(&["belongs to the user `nobody`", "chmod o-w"]);
+            run.says(&["the user `nobody` owns it", "chmod o-w"]);
         }
         fs::set_permissions(env.work(), fs::Permissions::from_mode(0o2775)).unwrap();
         deploy(&env, ".", &[]).succeeds();

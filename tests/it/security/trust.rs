@@ -484,7 +484,7 @@ fn s8_a_repository_keeps_to_its_own_folder() {
     env.git(&["init", "-q", "inner"]);
     env.git(&["-C", "inner", "config", "core.worktree", "../.."]);
     let run = env.unfurl(["git-status", "inner"]).exits(1);
-    run.says(&["says that its working tree is", "core.worktree"]);
+    run.says(&["names another working tree", "core.worktree"]);
     env.unfurl(["deploy", "inner", "--approve", "--commit"])
         .exits(1);
 }
@@ -570,8 +570,8 @@ fn s8_a_replaced_folder_loses_trust() {
     env.write("p/ensemble.yaml", PIPE);
     let (has_run, run) = ran();
     assert!(!has_run, "{run}");
-    let run = run.says(&["was replaced since you trusted it", "unfurl trust"]);
-    assert_eq!(run.stderr.matches("was replaced").count(), 1, "{run}");
+    let run = run.says(&["has been replaced since you trusted it", "unfurl trust"]);
+    assert_eq!(run.stderr.matches("has been replaced").count(), 1, "{run}");
     // A link to the trusted folder is the trusted folder; a link in its place is not.
     fs::remove_dir_all(at("p")).unwrap();
     env.write("evil/ensemble.yaml", PIPE);
