@@ -111,13 +111,13 @@ fn templates_that_would_take_all_memory_end_in_an_error() {
         {{ lookup('sequence', 'end=99999999999') }} => …`lookup('sequence')`: the sequence has too many numbers
         {{ ['x' * 10**6] * 10**4 }} => …render the template `{{ ['x' * 10**6] * 10**4 }}`: a value is too large
         {{ (['x' * 10**6] * 10**4) | string }} => …template `{{ (['x' * 10**6] * 10**4) | string }}`: a value is too large
-        {% set n = namespace(a='x') %}{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
-        {% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
-        {% set n = namespace(a=[]) %}{% for i in range(9999) %}{% set n.a = [n.a] %}{% endfor %} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
-        {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => … the value of a variable would exceed 4 MiB, a quarter of `--max-value`
+        {% set n = namespace(a='x') %}{% for i in range(60) %}{% set n.a = n.a ~ n.a %}{% endfor %} => …xceed 4 MiB, a quarter of the limit; raise the limit with `--max-value`
+        {% set n = namespace(a=[1]) %}{% for i in range(60) %}{% set n.a = n.a + n.a %}{% endfor %} => …xceed 4 MiB, a quarter of the limit; raise the limit with `--max-value`
+        {% set n = namespace(a=[]) %}{% for i in range(9999) %}{% set n.a = [n.a] %}{% endfor %} => …xceed 4 MiB, a quarter of the limit; raise the limit with `--max-value`
+        {% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m('xxxxxxxx') }} => …xceed 4 MiB, a quarter of the limit; raise the limit with `--max-value`
         {% macro m() %}{{ m() }}{% endmacro %}{{ m() }} => …macro m() %}{{ m() }}{% endmacro %}{{ m() }}`: recursion limit exceeded
         {% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %} => … j in range(99999) %}x{% endfor %}{% endfor %}`: engine ran out of fuel
-        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …the output of the template exceeds 16 MiB; raise the limit with `--max-value`
+        {% set a = 'x' * 10**6 %}{% for i in range(99999) %}{{ a }}{% endfor %} => …tput of the template exceeds 16 MiB; raise the limit with `--max-value`
         {{ ('[' * 100000) | from_json }} => …e text is not valid JSON: recursion limit exceeded at line 1 column 128
         {{ ('a' * 50000) | regex_search('(a+)+$b') }} => None
         "#);

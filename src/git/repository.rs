@@ -355,6 +355,15 @@ impl Repository {
         (bytes.len() <= MAX_FILE_BYTES).then(|| String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// Whether a folder is the root of the working tree, or is in the last commit.
+    pub fn has_folder(&self, folder: &Path) -> bool {
+        let Some(path) = self.relative(folder) else {
+            return false;
+        };
+        let tree = self.tip().ok().flatten().and_then(|tip| tip.tree().ok());
+        path.as_os_str().is_empty() || tree.is_some_and(|tree| tree.get_path(&path).is_ok())
+    }
+
     fn entry_at(&self, commit: &str, path: &Path) -> Option<git2::Oid> {
         let id = git2::Oid::from_str(commit).ok()?;
         let tree = self.inner.find_commit(id).ok()?.tree().ok()?;

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 2;
 
 /// Returns the folder that `git-local://COMMIT:NAME/PATH` refers to.
 ///
-/// The repository must start with that commit, and enclose `here`, or enclose or be inside the project.
+/// The repository must start with that commit, and contain `here`, or contain or be inside the project.
 pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<PathBuf> {
     let (repository, path) = url.strip_prefix(SCHEME)?.split_once('/')?;
     let commit = repository.split_once(':').map_or(repository, |(id, _)| id);
@@ -28,11 +28,14 @@ pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<Path
 }
 
 /// Returns the innermost repository around a folder that starts with the commit.
+///
+/// A repository that merely surrounds the folder, such as that of a home folder, is another project: its last
+/// commit must have the folder.
 fn find_enclosing(commit: &str, folder: &Path) -> Option<PathBuf> {
     let mut repository = Repository::discover(folder).ok()?;
     while let Some(found) = repository {
         if found.has_root_commit(commit) {
-            return Some(found.root().to_owned());
+            return found.has_folder(folder).then(|| found.root().to_owned());
         }
         repository = Repository::discover(found.root().parent()?).ok()?;
     }

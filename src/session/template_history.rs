@@ -13,7 +13,14 @@ use crate::yaml::{self, IncludeRequest, Limits, LoadResult, Loader, MapEntry, No
 /// The maximum number of commits examined.
 const MAX_COMMITS: usize = 1_000;
 
-/// Finds templates, each in the newest commit that contains it.
+/// The maximum number of nodes of all versions that are examined, with each alias and merge as a copy.
+const MAX_NODES: u64 = 20_000_000;
+
+/// The number of nodes that a version counts for if it exceeds the limits of a document.
+const MAX_REFUSED_NODES: u32 = 1_000_000;
+
+/// Finds templates, each in the newest commit that contains it. The search ends after [`MAX_COMMITS`] commits or
+/// [`MAX_NODES`] nodes.
 pub(crate) fn templates(
     manifest: &Path,
     names: &BTreeSet<TemplateName>,
@@ -25,6 +32,7 @@ pub(crate) fn templates(
     };
     let mut seen = HashSet::new();
     let mut included = BTreeSet::new();
+    let mut nodes = 0;
     for commit in repository.commits(MAX_COMMITS) {
         if found.len() == names.len() {
             break;
@@ -40,13 +48,21 @@ pub(crate) fn templates(
         if !seen.insert((specification.to_owned(), files.collect::<Vec<_>>())) {
             continue;
         }
+        if !may_have(specification, names) {
+            continue;
+        }
         let mut past = CommitFiles {
             repository: &repository,
             commit: &commit,
             sources,
             paths: HashMap::new(),
         };
-        if let Some(root) = past.expanded(manifest, specification) {
+        let root = past.expanded(manifest, specification);
+        nodes += u64::from(root.as_ref().map_or(MAX_REFUSED_NODES, Node::weight));
+        if nodes > MAX_NODES {
+            break;
+        }
+        if let Some(root) = root {
             for name in names {
                 let entry = template(&root, name.as_str());
                 if let Some(entry) = entry.filter(|_| !found.contains_key(name)) {
@@ -57,6 +73,14 @@ pub(crate) fn templates(
         included.extend(past.paths.into_values().filter(|path| path != manifest));
     }
     found
+}
+
+/// Whether one of the names can stand in a text, or in a file that the text includes.
+fn may_have(text: &str, names: &BTreeSet<TemplateName>) -> bool {
+    let includes = ["+include", "+?include"]
+        .iter()
+        .any(|word| text.contains(word));
+    includes || names.iter().any(|name| text.contains(name.as_str()))
 }
 
 /// Returns a node template of a manifest.

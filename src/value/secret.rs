@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::{Map, REDACTED, Value};
+use crate::text::OutputFilter;
 
 /// The minimum length, in bytes, of a secret or a line of one that is searched for within other texts.
 ///
@@ -160,12 +161,23 @@ impl Redactor {
         let line_end = self.buffered.iter().rposition(|byte| *byte == b'\n');
         let end = match line_end {
             Some(end) => end + 1,
-            None if self.buffered.len() > MAX_BUFFERED => self.buffered.len(),
+            None if self.buffered.len() > MAX_BUFFERED => return self.start_of_long_line(),
             None => 0,
         };
         let rest = self.buffered.split_off(end);
         let whole = std::mem::replace(&mut self.buffered, rest);
         self.redact(whole)
+    }
+
+    /// Returns the start of a line that is too long to keep. Its end stays, because a secret may begin there.
+    fn start_of_long_line(&mut self) -> Vec<u8> {
+        let line = std::mem::take(&mut self.buffered);
+        let mut start = self.redact(line);
+        let parts = self.parts.iter().chain(&self.marks);
+        let longest = parts.map(Vec::len).max().unwrap_or_default();
+        let end = start.len().saturating_sub(longest);
+        self.buffered = start.split_off(end);
+        start
     }
 
     /// Returns the redacted remainder at the end of the output.
@@ -178,7 +190,24 @@ impl Redactor {
         let parts = self.parts.iter();
         let text = parts.fold(text, |text, part| replace(text, part, REDACTED));
         let marks = self.marks.iter();
-        marks.fold(text, |text, mark| replace(text, mark, ""))
+        let text = marks.fold(text, |text, mark| replace(text, mark, ""));
+        let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b' '..=b'~');
+        if self.parts.is_empty() || text.iter().all(is_plain) {
+            return text;
+        }
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        lines.flat_map(|line| self.redact_shown(line)).collect()
+    }
+
+    /// Hides a line in which a secret appears once control characters and escape sequences are removed.
+    fn redact_shown(&self, line: &[u8]) -> Vec<u8> {
+        let shown = OutputFilter::plain(&String::from_utf8_lossy(line));
+        let shows = |part: &Vec<u8>| has_part(shown.as_bytes(), part);
+        if !self.parts.iter().any(shows) {
+            return line.to_vec();
+        }
+        let end = if line.ends_with(b"\n") { "\n" } else { "" };
+        format!("{REDACTED}{end}").into_bytes()
     }
 }
 
@@ -186,6 +215,10 @@ impl Debug for Redactor {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()
     }
+}
+
+fn has_part(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len().max(1)).any(|window| window == part)
 }
 
 fn replace(text: Vec<u8>, secret: &[u8], by: &str) -> Vec<u8> {
@@ -349,5 +382,42 @@ mod tests {
     #[test]
     fn output_without_secrets_is_passed_on_at_once() {
         assert_eq!(redactor(&[]).push(b"1 of 3 ..."), b"1 of 3 ...");
+    }
+
+    #[test]
+    fn a_secret_between_control_characters_does_not_show() {
+        let secrets: Secrets = ["hunter27731"].into_iter().collect();
+        for text in [
+            "a hun\u{1b}[31mter27731 b\n",
+            "hun\u{0}ter27731",
+            "hunter\u{8}27731\n",
+            "h\u{202e}unter27731\n",
+            "\u{1b}[1mh\u{1b}[0munter27731",
+        ] {
+            let mut redactor = Redactor::new(&secrets, []);
+            let mut shown = redactor.push(text.as_bytes());
+            shown.extend(redactor.finish());
+            let shown = String::from_utf8(shown).unwrap();
+            assert_eq!(shown.trim_end(), REDACTED, "{text:?}");
+        }
+        let mut redactor = Redactor::new(&secrets, []);
+        let other = "\u{1b}[31mred\u{1b}[0m \u{e9}\nhunter\n";
+        let shown = redactor.push(other.as_bytes());
+        assert_eq!(String::from_utf8(shown).unwrap(), other);
+    }
+
+    #[test]
+    fn a_secret_at_the_limit_of_a_long_line_does_not_show() {
+        let secrets: Secrets = ["hunter27731"].into_iter().collect();
+        for before in MAX_BUFFERED - 12..MAX_BUFFERED + 12 {
+            let mut redactor = Redactor::new(&secrets, []);
+            let mut shown = redactor.push(&vec![b'x'; before]);
+            for piece in ["hunt", "er27", "731", "\n"] {
+                shown.extend(redactor.push(piece.as_bytes()));
+            }
+            shown.extend(redactor.finish());
+            let shown = String::from_utf8(shown).unwrap();
+            assert!(shown.ends_with(&format!("x{REDACTED}\n")), "{before}");
+        }
     }
 }

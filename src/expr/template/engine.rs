@@ -18,6 +18,7 @@ use crate::expr::tracker::RenderNotes;
 use crate::text::format_size;
 use crate::value::Value;
 
+use super::engine_panic::without_panic;
 use super::error::filter_error;
 use super::lazy_object::LazyObject;
 use super::preprocess::{Delimiters, prepare_template};
@@ -201,7 +202,7 @@ impl Evaluator {
         }
         let outer = self.tracker().begin_notes();
         let rendered = match budget::check() {
-            Ok(()) => render(text.trim(), variables),
+            Ok(()) => without_panic(|| render(text.trim(), variables)),
             Err(error) => Err(variables.engine_error(error)),
         };
         variables.clear_cache();

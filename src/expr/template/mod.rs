@@ -10,6 +10,7 @@ mod conversion;
 mod dates;
 mod document;
 mod engine;
+mod engine_panic;
 mod error;
 mod header;
 mod lazy_object;

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use crate::support::TestEnv;
+
 use super::expressions::{CANARY, Hostile};
 
 /// The expressions that read a file, each with a path.
@@ -396,6 +398,53 @@ fn s9_git_settings_are_no_files_of_the_project() {
         .unfurl(["status", "--query", "::root::inputs::i0"])
         .does_not_panic();
     assert!(run.code != 0 && !run.all().contains(CANARY), "{run}");
+}
+
+/// V9: a project that lies in a repository of the user cannot name that repository by its first commit.
+#[test]
+fn s9_a_surrounding_repository_cannot_be_named_by_its_first_commit() {
+    let env = TestEnv::new();
+    env.write("README", "mine\n");
+    env.git(&["init", "-q"]);
+    env.git(&["add", "README"]);
+    env.git(&["commit", "-qm", "first"]);
+    let commit = env.git(&["rev-list", "--max-parents=0", "HEAD"]);
+    env.write("key", CANARY);
+    let definitions = "tosca_definitions_version: tosca_simple_unfurl_1_0_0";
+    env.write("downloads/evil/other.yaml", &format!("{definitions}\n"));
+    let key = env.work().join("key").display().to_string();
+    env.write(
+        "downloads/evil/ensemble.yaml",
+        &format!(
+            "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    {definitions}
+    repositories: {{r: {{url: 'git-local://{commit}:home/'}}}}
+    imports: [{{file: downloads/evil/other.yaml, repository: r}}]
+    topology_template:
+      node_templates:
+        a:
+          type: unfurl.nodes.Generic
+          properties: {{p: {{eval: {{file: {key}}}, select: contents}}}}
+          interfaces:
+            Standard:
+              configure: {{implementation: Shell, inputs: {{command: 'echo {{{{ SELF.p }}}}'}}}}
+"
+        ),
+    );
+    for command in ["plan", "validate", "explain"] {
+        let run = env.unfurl([command, "downloads/evil"]).does_not_panic();
+        assert!(!run.all().contains(CANARY), "{run}");
+    }
+    for (name, bytes) in env.files() {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(
+            name.ends_with("/key") || !text.contains(CANARY),
+            "{name}: {text}"
+        );
+    }
 }
 
 /// V9: an ensemble of a repository reads the rest of it, but not of a repository that merely surrounds it.

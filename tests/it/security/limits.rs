@@ -168,12 +168,12 @@ fn s22_a_value_and_a_file_are_limited() {
 /// V10, siblings: each type copies what all its ancestors declare.
 #[test]
 fn s1_a_type_with_too_many_ancestors_is_refused() {
-    let types: String = (1..20_000)
-        .map(|number| format!("      T{number}: {{derived_from: T{}}}\n", number - 1))
-        .collect();
+    let mut types = "    node_types:\n      T0: {derived_from: tosca.nodes.Root}\n".to_owned();
+    for number in 1..20_000 {
+        writeln!(types, "      T{number}: {{derived_from: T{}}}", number - 1).unwrap();
+    }
     let env = drafts::nodes("a: {type: T19999}").env();
     let text = env.read("ensemble.yaml");
-    let types = format!("    node_types:\n      T0: {{derived_from: tosca.nodes.Root}}\n{types}");
     let text = text.replace(
         "    topology_template:",
         &format!("{types}    topology_template:"),
@@ -214,6 +214,22 @@ fn s18_templates_end_when_their_time_is_used_up() {
         let env = with_property(&quoted(&template));
         let run = env.unfurl(["--eval-timeout", "0.2", "plan"]);
         ends_in_time(run);
+    }
+}
+
+/// V10, siblings: sums of the template engine overflow.
+#[test]
+fn s18_numbers_at_the_limit_end_no_program() {
+    for template in [
+        "{{ 'abc'[-9223372036854775808:9223372036854775807:-1] }}",
+        "{{ 'abc'[::-9223372036854775808] }}",
+        "{{ [1, 2, 3][::(-9223372036854775807 - 1)] }}",
+        "{{ range(9223372036854775807, -9223372036854775807, -9223372036854775807) | list }}",
+    ] {
+        let env = with_property(&quoted(template));
+        env.unfurl(["plan"]).does_not_panic();
+        let run = env.unfurl(["deploy", "--approve"]).does_not_panic();
+        assert_ne!(run.code, 70, "{template}: {run}");
     }
 }
 

@@ -197,6 +197,21 @@ fn s10_a_link_that_a_task_made_is_not_followed_by_its_job() {
     }
 }
 
+/// V9, siblings: a task puts a link in place of the manifest, so that the record cannot be saved.
+#[test]
+fn s10_the_record_is_not_rescued_beside_the_target_of_a_link() {
+    let outside = Outside::new();
+    let before = outside.all();
+    let target = outside.path().join("f");
+    let env = made(&format!("ln -sf {} ensemble.yaml", target.display()));
+    let run = env.unfurl(["deploy", "--approve"]).does_not_panic();
+    assert_ne!(run.code, 0, "{run}");
+    assert_eq!(outside.all(), before, "{run}");
+    let is_rescue = |name: &str| name.contains("ensemble.yaml.") && name.ends_with(".rescue");
+    let files = env.files();
+    assert!(files.iter().any(|(name, _)| is_rescue(name)), "{run}");
+}
+
 /// V9, siblings: recovery moves folders and removes journals.
 #[test]
 fn s10_recovery_follows_no_link() {
