@@ -36,6 +36,9 @@ pub enum Error {
     /// The `.git` of an untrusted project leads to the git folder of another working tree.
     #[error("`{}` uses the git folder `{}`, which belongs to another working tree; this is refused, because the project is not trusted", path.display(), folder.display())]
     ForeignGitFolder { path: PathBuf, folder: PathBuf },
+    /// A setting of a repository names a file with settings or patterns outside of the repository.
+    #[error("a git setting of the repository `{}` names the file `{}`, which lies outside of the repository", path.display(), file.display())]
+    ForeignSettingsFile { path: PathBuf, file: PathBuf },
     /// A push would run hooks or settings of a repository on this computer.
     #[error("a push to the repository `{}` on this machine is refused: {subject} of that repository could run programs, and the project is not trusted", path.display())]
     UntrustedRemote {
@@ -252,6 +255,10 @@ impl Error {
         let path = match self {
             Self::ForeignWorkTree { .. } => {
                 let hint = "remove the setting `core.worktree` from its `.git/config`";
+                return Some(hint.to_owned());
+            }
+            Self::ForeignSettingsFile { .. } => {
+                let hint = "move the setting to your own git settings (`git config --global`)";
                 return Some(hint.to_owned());
             }
             Self::UntrustedFilter { path, .. } | Self::UntrustedSigner { path, .. } => {

@@ -5,27 +5,41 @@ use std::path::{Path, PathBuf};
 
 use crate::system::env::Env;
 
-/// The names of settings whose value is a file that git reads. Sections are not compared, so that a few values
-/// too many are found.
-const FILE_SETTINGS: [&str; 5] = [
-    "allowedsignersfile",
-    "attributesfile",
-    "excludesfile",
-    "path",
-    "signingkey",
+/// The start of the sections that include files, in lower case.
+const INCLUDE_SECTION: &str = "[include";
+
+/// The names of settings whose value is a file that git reads.
+const FILE_SETTINGS: [(&str, NamedFileKind); 5] = [
+    ("allowedsignersfile", NamedFileKind::Key),
+    ("attributesfile", NamedFileKind::Patterns),
+    ("excludesfile", NamedFileKind::Patterns),
+    ("path", NamedFileKind::Settings),
+    ("signingkey", NamedFileKind::Key),
 ];
+
+/// The content of a file that a setting names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NamedFileKind {
+    /// Settings, with paths relative to the folder of the file that includes them.
+    Settings,
+    /// Patterns of paths, named relative to the working tree.
+    Patterns,
+    /// A key of the user.
+    Key,
+}
 
 /// A file that a setting names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NamedFile {
     /// The value of the setting, with the user's home folder in place of `~`.
     pub(super) path: PathBuf,
-    /// Whether the file has settings itself.
-    pub(super) is_included: bool,
+    pub(super) kind: NamedFileKind,
 }
 
-/// Returns the files that the text of a settings file names.
+/// Returns the files that the text of a settings file names. If the text includes files at all, each `path`
+/// counts, whatever its section.
 pub(super) fn named_files(text: &str) -> Vec<NamedFile> {
+    let has_includes = text.to_ascii_lowercase().contains(INCLUDE_SECTION);
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('=') {
@@ -33,15 +47,17 @@ pub(super) fn named_files(text: &str) -> Vec<NamedFile> {
             .trim_end()
             .rsplit(|c: char| !c.is_ascii_alphanumeric());
         let name = words.next().unwrap_or_default().to_ascii_lowercase();
-        if FILE_SETTINGS.contains(&&*name) {
+        rest = after;
+        let known = FILE_SETTINGS.iter().find(|(known, _)| *known == name);
+        if let Some((_, kind)) = known
+            && (*kind != NamedFileKind::Settings || has_includes)
+        {
             let (value, after) = read_value(after);
             rest = after;
             found.push(NamedFile {
                 path: from_home(&value),
-                is_included: name == "path",
+                kind: *kind,
             });
-        } else {
-            rest = after;
         }
     }
     found
@@ -93,17 +109,22 @@ mod tests {
         let home = Env::of_this_process().get("HOME").unwrap_or("~").to_owned();
         let found: Vec<String> = named_files(text)
             .into_iter()
-            .map(|file| format!("{} {}", file.path.display(), file.is_included))
+            .map(|file| format!("{} {:?}", file.path.display(), file.kind))
             .collect();
         let found = found.join("\n").replace(&home, "~");
         insta::assert_snapshot!(found, @r#"
-        /a b false
-        /c # d false
-        /e/f true
-        x\y"z true
-        ~/k false
-        /j false
+        /a b Patterns
+        /c # d Patterns
+        /e/f Settings
+        x\y"z Settings
+        ~/k Key
+        /j Patterns
         "#);
+    }
+
+    #[test]
+    fn a_path_of_another_section_is_no_included_file() {
+        assert!(named_files("[lfs \"customtransfer.x\"]\n path = /a").is_empty());
     }
 
     #[test]

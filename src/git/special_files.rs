@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::named_files::named_files;
+use super::named_files::{NamedFileKind, named_files};
+use crate::system::env::Env;
 use crate::system::fs;
 
 /// Files in a `.git` folder that git reads to open a repository and to compare files, with their largest size.
@@ -65,23 +66,60 @@ pub(super) fn refuse(start: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fails if a setting names a pipe, a device or a huge file, or if a file that a setting includes does.
+/// Fails if a setting names a pipe, a device or a huge file, or a file outside of the repository, or if a file
+/// that a setting includes does.
 fn refuse_named(settings: &Path, root: &Path, includes: u32) -> Result<(), Error> {
     // A file that cannot be read has no settings.
     let bytes = fs::read_within(settings, MAX_TEXT_BYTES).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
+    let folder = settings.parent().unwrap_or(root);
     for file in named_files(&text) {
-        for folder in [settings.parent().unwrap_or(root), root] {
-            let path = folder.join(&file.path);
-            if path != Path::new("/dev/null") {
-                fs::refuse_special_or_larger(&path, MAX_TEXT_BYTES)?;
+        if file.path == Path::new("/dev/null") {
+            continue;
+        }
+        let paths = match file.kind {
+            NamedFileKind::Settings => vec![folder.join(&file.path)],
+            // git reads the path from the root of the working tree, libgit2 from the current folder.
+            NamedFileKind::Patterns | NamedFileKind::Key => vec![root.join(&file.path), file.path],
+        };
+        for path in paths {
+            fs::refuse_special_or_larger(&path, MAX_TEXT_BYTES)?;
+            if file.kind != NamedFileKind::Key {
+                refuse_outside(&path, root, folder)?;
             }
-            if file.is_included && includes > 0 && fs::is_file(&path) {
+            if file.kind == NamedFileKind::Settings && includes > 0 && fs::is_file(&path) {
                 refuse_named(&path, root, includes - 1)?;
             }
         }
     }
     Ok(())
+}
+
+/// Fails if a file lies neither in the repository nor among the settings of the user.
+fn refuse_outside(path: &Path, root: &Path, folder: &Path) -> Result<(), Error> {
+    // A file that does not exist is not read.
+    let Ok(real) = fs::canonicalize(path) else {
+        return Ok(());
+    };
+    let env = Env::of_this_process();
+    let home = env.get("HOME").map(PathBuf::from);
+    let of_user = home.into_iter().flat_map(|home| {
+        [".gitconfig", ".gitignore", ".gitattributes", ".config/git"].map(|name| home.join(name))
+    });
+    let mut allowed = [root, folder]
+        .map(Path::to_path_buf)
+        .into_iter()
+        .chain(of_user);
+    let lies_in = |allowed: PathBuf| {
+        fs::canonicalize(&allowed).is_ok_and(|allowed| real.starts_with(allowed))
+    };
+    if allowed.any(lies_in) {
+        return Ok(());
+    }
+    Err(Error::ForeignSettingsFile {
+        path: root.to_owned(),
+        file: path.to_owned(),
+    })
 }
 
 /// Returns the folder that a `.git` file names, or `.git` itself.

@@ -172,7 +172,7 @@ fn s18_no_file_that_a_setting_of_git_names_makes_the_program_wait() {
         "includeIf.gitdir:**.path",
         "user.signingKey",
     ] {
-        for file in ["../pipe", "/dev/zero", "indirect"] {
+        for file in ["../pipe", "pipe", "/dev/zero", "indirect"] {
             let env = committed();
             let _open = place(&env, "pipe", Odd::Pipe);
             env.write(".git/indirect", "[include]\n path = ../pipe\n");
@@ -187,6 +187,34 @@ fn s18_no_file_that_a_setting_of_git_names_makes_the_program_wait() {
             ends_in_time(&env, &["plan"]);
             ends_in_time(&env, &["commit", "-m", "x"]);
         }
+    }
+}
+
+/// V9, siblings: settings make git read any file.
+#[test]
+fn s9_settings_of_a_repository_name_no_foreign_file() {
+    for (setting, inside) in [
+        ("core.excludesFile", ".ignored"),
+        ("core.attributesFile", "data/attributes"),
+        ("include.path", "../more"),
+        ("includeIf.gitdir:**.path", "../more"),
+    ] {
+        let env = committed();
+        let foreign = env.work().with_file_name("foreign");
+        for file in [
+            foreign.clone(),
+            env.work().join("more"),
+            env.work().join(".ignored"),
+        ] {
+            fs::write(file, "").unwrap();
+        }
+        env.write("data/attributes", "");
+        env.git(&["config", setting, inside]);
+        env.unfurl(["commit", "-m", "x"]).succeeds();
+        env.git(&["config", "--unset", setting]);
+        env.git(&["config", setting, foreign.to_str().unwrap()]);
+        let run = env.unfurl(["commit", "-m", "x"]).exits(1);
+        run.says(&["lies outside of the repository", "git config --global"]);
     }
 }
 
