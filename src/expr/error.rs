@@ -130,13 +130,12 @@ impl Error {
         for (_, value) in reads {
             secrets.gather(value);
         }
-        if !secrets.is_empty() {
-            self.redact(&secrets);
-        }
+        self.redact(&secrets);
         self
     }
 
-    fn redact(&mut self, secrets: &Secrets) {
+    /// Redacts the secrets in the texts of the error.
+    pub fn redact(&mut self, secrets: &Secrets) {
         let texts: [Option<&mut String>; 2] = match self {
             Self::Within { error, .. } => return error.redact(secrets),
             Self::Undefined {
@@ -144,11 +143,19 @@ impl Error {
                 template,
             } => [Some(what), Some(template)],
             Self::Template { template, problem } => [Some(template), Some(problem)],
-            Self::Function { problem, .. } => [Some(problem), None],
+            Self::Function { function, problem } => [Some(function), Some(problem)],
             Self::Syntax { expression, .. }
             | Self::UnknownFunction { expression }
             | Self::Required { expression, .. } => [Some(expression), None],
-            _ => return,
+            Self::UndefinedInput { name } => [Some(name), None],
+            Self::NotInSandbox { function } => [Some(function), None],
+            Self::Refused { .. }
+            | Self::TooDeep { .. }
+            | Self::TooLong { .. }
+            | Self::TimedOut { .. }
+            | Self::TooLarge { .. }
+            | Self::Interrupted
+            | Self::Internal(_) => return,
         };
         for text in texts.into_iter().flatten() {
             *text = secrets.redact(text);

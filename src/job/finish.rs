@@ -37,6 +37,7 @@ impl Engine {
     ) -> Result<(), Error> {
         self.apply_updates(index, &mut outcome);
         self.apply_outputs(index, &mut outcome);
+        self.hide_secrets(index, &mut outcome);
         let number = self.ledger.next_number();
         let id = ChangeId::task(self.options.start, number)?;
         let target = self.ledger.tasks[index].spec.target;
@@ -307,9 +308,11 @@ impl Engine {
 
     /// Reports that a task cannot be rendered, with source positions.
     pub(super) fn report_problem(&mut self, index: TaskIndex, error: &crate::expr::Error) {
+        let mut error = error.clone();
+        error.redact(&self.secrets_of(index));
         let problem = self
             .evaluation()
-            .render_problem(&self.ledger.tasks[index], error);
+            .render_problem(&self.ledger.tasks[index], &error);
         self.ledger.log_problem(problem);
     }
 

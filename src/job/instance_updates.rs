@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::event::LogLevel;
+use super::outcome_secrets::refuse_secret_name;
 use super::task::{EntityChanges, TaskIndex};
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::name::{NodeState, Priority, Status, TemplateName};
 use crate::task::TaskOutcome;
 use crate::topology::Creator;
 use crate::tosca::{NodeTemplate, read_node_template};
-use crate::value::{Handle, Map, Value};
+use crate::value::{Handle, Map, Secrets, Value};
 use crate::yaml::Node;
 
 impl Engine {
@@ -19,15 +20,18 @@ impl Engine {
         let Some(updates) = outcome.updates.take() else {
             return;
         };
+        let secrets = self.secrets_of(index);
+        let updates = secrets.mark(updates);
         let before = self.ledger.tasks[index].changes.len();
         for spec in updates.marked_items().unwrap_or_default() {
             let Some(fields) = spec.marked_entries() else {
                 continue;
             };
-            let is_safe = check_data(&fields);
+            let is_safe = check_data(&fields).and_then(|()| check_names(&fields, &secrets));
             let applied =
                 is_safe.and_then(|()| self.apply_spec(index, &fields, outcome.updates_as_text));
             if let Err(message) = applied {
+                let message = secrets.redact(&message);
                 self.log(
                     LogLevel::Warning,
                     format!("{}: {message}", self.label(index)),
@@ -80,12 +84,8 @@ impl Engine {
             self.topology_mut()
                 .update_record(of, |entity| entity.customized = customized);
         }
-        for (name, value) in fields
-            .get("attributes")
-            .and_then(Value::as_map)
-            .into_iter()
-            .flatten()
-        {
+        let attributes = fields.get("attributes").and_then(Value::marked_entries);
+        for (name, value) in attributes.iter().flatten() {
             self.set_attribute(index, of, name, value);
         }
         Ok(())
@@ -358,6 +358,19 @@ fn check_data(fields: &Map) -> Result<(), String> {
     let names = ["name", "parent", "template"].map(|key| fields.get(key));
     for name in names.into_iter().flatten().filter(|name| name.has_data()) {
         check_name("an instance", name.as_str().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Refuses names that contain a secret.
+fn check_names(fields: &Map, secrets: &Secrets) -> Result<(), String> {
+    for key in ["name", "parent", "template"] {
+        let name = fields.get(key).map(Value::reveal).and_then(Value::as_str);
+        refuse_secret_name("an instance", name.unwrap_or_default(), secrets)?;
+    }
+    let attributes = fields.get("attributes").and_then(Value::as_map);
+    for name in attributes.into_iter().flat_map(Map::keys) {
+        refuse_secret_name("an attribute", name, secrets)?;
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod missing_secret;
 mod model_change;
 mod operation_host;
 mod options;
+mod outcome_secrets;
 mod partial_create;
 mod plan_steps;
 mod ports;

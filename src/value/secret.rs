@@ -106,7 +106,7 @@ impl Secrets {
         })
     }
 
-    /// Marks the texts and numbers of a value as sensitive that contain a secret.
+    /// Marks the texts and numbers of a value as sensitive that contain a secret, and maps with such a key.
     pub fn mark(&self, value: Value) -> Value {
         match value {
             Value::List(items) => Value::list(items.iter().map(|item| self.mark(item.clone()))),
@@ -114,7 +114,8 @@ impl Secrets {
                 let marked = map
                     .iter()
                     .map(|(key, item)| (Arc::clone(key), self.mark(item.clone())));
-                Value::from(marked.collect::<Map>())
+                let marked = Value::from(marked.collect::<Map>());
+                marked.sensitive_if(map.keys().any(|key| self.occur_in(key)))
             }
             Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Big(_) => {
                 let text = value.to_string();

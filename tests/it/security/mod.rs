@@ -14,6 +14,7 @@ mod links;
 mod other_areas;
 mod passwords;
 mod results;
+mod secrets;
 mod special_files;
 mod strace;
 mod terminal;
