@@ -57,7 +57,7 @@ pub(crate) use record_commit::{RecordCommit, default_message, exclude_from_git};
 pub(crate) use record_files::RecordFiles;
 pub use rescue::RescueFile;
 pub use saved_templates::{SavedTemplateIndex, SavedTemplates};
-pub(crate) use start_time::start_time;
+pub(crate) use start_time::job_start;
 pub(crate) use survivors::end_survivors;
 pub use temporary_folder::JobTemporaryFolder;
 pub use working_folders::WorkingFolders;

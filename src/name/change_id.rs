@@ -95,6 +95,14 @@ impl ChangeId {
         Some(utc.ok()?.timestamp())
     }
 
+    /// Returns the start of the job, to the tick of the clock in change ids. None if the digits are not a valid
+    /// time.
+    pub fn tick(&self) -> Option<jiff::Timestamp> {
+        let second = self.time()?;
+        let ticks = DIGITS.iter().position(|digit| *digit == self.0[7])?;
+        Some(after_ticks(second, u32::try_from(ticks).ok()?))
+    }
+
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }

@@ -12,9 +12,9 @@ use super::job_driver::DigestKeys;
 use super::request::JobRequest;
 use super::resume;
 use crate::configurator;
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ensemble::{
-    self, LogFile, RecordedHistory, SavedTemplateIndex, WorkingFolders, start_time,
+    self, LogFile, RecordedHistory, SavedTemplateIndex, WorkingFolders, job_start,
 };
 use crate::fleet::hosts::EndpointLocator;
 use crate::job::{self, Engine, EngineParts, JobOptions};
@@ -52,6 +52,15 @@ pub(super) struct EngineSetup {
     saved_templates: Arc<SavedTemplateIndex>,
 }
 
+/// Returns the warning about a clock that is behind the last recorded job.
+fn clock_warning(lag: jiff::SignedDuration) -> Diagnostic {
+    let lag = jiff::SignedDuration::from_secs(lag.as_secs());
+    let message = format!(
+        "the clock of this machine is {lag:#} behind the last recorded job; the ids of this job follow that job's"
+    );
+    Diagnostic::warning(message).help("check the clock: `date -u`")
+}
+
 /// Creates the engine of a job with the existing instances and the recorded history.
 pub(super) fn create_engine(
     request: &JobRequest,
@@ -69,13 +78,16 @@ pub(super) fn create_engine(
     job::mark_unfinished_instances(&mut topology, &history);
     let previous = last_job(session, &history);
     let base = session.manifest.base_dir();
-    let start = start_time(
+    let start = job_start(
         request.start.as_deref(),
         &history,
         previous.as_deref(),
         base,
     )
     .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
+    if let Some(lag) = start.clock_lag {
+        session.warnings.push(clock_warning(lag));
+    }
     let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let variables = session.variables(&topology, &system_context)?;
@@ -90,7 +102,7 @@ pub(super) fn create_engine(
     let options = JobOptions {
         goal,
         ensemble: session.identity(),
-        start,
+        start: start.time,
         parallel: request.run.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),
         echo: request.run.echo,

@@ -180,7 +180,12 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
             })
             .collect();
         let env = drafts::nodes(&nodes.concat()).env();
-        let start = ["--starttime", "2024-05-06-07-08-09", "--parallel", parallel];
+        let start = [
+            "--starttime",
+            "2024-05-06-07-08-09-000000",
+            "--parallel",
+            parallel,
+        ];
         env.unfurl(["deploy", "--approve"].iter().chain(&start))
             .succeeds();
         let status = env.ensemble()["status"].clone();

@@ -457,11 +457,45 @@ fn a_job_starts_at_the_requested_time() {
         let summary = env.unfurl(arguments).succeeds().json();
         summary["job"]["id"].as_str().unwrap().to_owned()
     };
-    assert_eq!(id("nonsense"), "A01100000000");
+    for time in ["nonsense", "24", "2036-01-01-00-00-00"] {
+        let run = env.unfurl(["deploy", "-a", "--starttime", time]).exits(64);
+        run.says(&[
+            &format!("`{time}` is not a start time"),
+            "an hour from 0 to 23",
+        ]);
+    }
     assert_eq!(id("1"), "A01110000000");
     assert_eq!(id("2020-03-04-05-06-07-000008"), "A03456700000");
     let help = env.unfurl(["deploy", "--help"]).succeeds();
     assert!(help.stdout.contains("--starttime"), "{help}");
+}
+
+#[test]
+fn jobs_run_although_the_clock_is_behind_the_last_job() {
+    let env = chain();
+    let ahead = "2079-01-01T00:00:00Z";
+    env.unfurl(["deploy", "-a", "--starttime", ahead])
+        .succeeds();
+    for command in ["deploy", "check", "teardown"] {
+        let run = env.unfurl([command, "-a"]).succeeds();
+        run.says(&[
+            "the clock of this machine is",
+            "behind the last recorded job",
+        ]);
+    }
+    let history = env
+        .unfurl(["history", "--output", "json"])
+        .succeeds()
+        .json();
+    let jobs = history["jobs"].as_array().unwrap();
+    let ids = jobs.iter().map(|job| job["id"].as_str().unwrap());
+    let mut ids: Vec<&str> = ids.collect();
+    let count = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    // The second deploy had nothing to do, so it is not recorded.
+    assert_eq!((ids.len(), count), (3, 3), "{history}");
+    env.unfurl(["plan"]).succeeds().says(&["date -u"]);
 }
 
 /// An ensemble with an instance that adds another when it is configured.

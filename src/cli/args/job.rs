@@ -84,8 +84,8 @@ pub(in crate::cli) struct CommonJobArgs {
     /// Maximum number of tasks at the same time; 1 runs them in Unfurl's order
     #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
     pub(in crate::cli) parallel: Option<NonZeroUsize>,
-    /// Start time of the job, for reproducible ids: `2020-03-04-05-06-07-000008`, or an hour of
-    /// 2020-01-01
+    /// Start time of the job, for reproducible ids: `2020-03-04-05-06-07-000008`, a time of ISO 8601,
+    /// or an hour of 2020-01-01
     #[arg(long, value_name = "TIME")]
     pub(in crate::cli) starttime: Option<String>,
 }
