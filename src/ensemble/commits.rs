@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::merge_rules;
-use super::push::push;
+use super::push::{PushReport, PushedRecord, push};
 use super::record_files::RecordFiles;
 use crate::git::{CommitOutcome, Error, Repository};
 
@@ -71,26 +71,35 @@ impl CommitReport {
 
     /// Pushes the repository and notes the result at the commit created before, if there is one.
     pub(crate) fn push(&mut self, repository: &Repository, record: &RecordFiles) {
-        match push(repository, record) {
-            Ok(None) => {}
-            Ok(Some(pushed)) => {
-                let root = repository.root();
-                let id = Some(pushed.head);
-                if let Some(commit) = self.created.iter_mut().find(|made| made.repository == root) {
-                    // The push may have rebased the commit onto commits of others, so its id may have
-                    // changed.
-                    commit.id = id;
-                    commit.pushed = Some(pushed.to);
-                } else {
-                    self.created.push(CreatedCommit {
-                        repository: root.to_owned(),
-                        id: None,
-                        files: Vec::new(),
-                        pushed: Some(pushed.to),
-                    });
-                }
-            }
-            Err(error) => self.failure = Some(NotInGit::NotPushed(error)),
+        let mut report = PushReport::default();
+        let result = push(repository, record, &mut report);
+        for (old, new) in &report.renamed_jobs {
+            self.warnings.push(format!(
+                "another clone has used the id {old} at the same time, so the job of this clone has the id {new} now"
+            ));
+        }
+        if let Some(pushed) = report.pushed {
+            self.add_push(repository, pushed);
+        }
+        if let Err(error) = result {
+            self.failure = Some(NotInGit::NotPushed(error));
+        }
+    }
+
+    fn add_push(&mut self, repository: &Repository, pushed: PushedRecord) {
+        let root = repository.root();
+        let id = Some(pushed.head);
+        if let Some(commit) = self.created.iter_mut().find(|made| made.repository == root) {
+            // The push may have rebased the commit onto commits of others, so its id may have changed.
+            commit.id = id;
+            commit.pushed = Some(pushed.to);
+        } else {
+            self.created.push(CreatedCommit {
+                repository: root.to_owned(),
+                id: None,
+                files: Vec::new(),
+                pushed: Some(pushed.to),
+            });
         }
     }
 

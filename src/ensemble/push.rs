@@ -1,13 +1,11 @@
 //! Pushes committed records. If the remote has new commits, the local ones are rebased onto them with a merge
 //! of the records. A push is never forced.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::merging::{merge_ensembles, merge_job_lists};
 use super::record_files::RecordFiles;
-use crate::git::{Error, FileVersions, MergedFile, PushOutcome, Repository};
-use crate::system::fs;
+use super::record_rebase::RecordRebase;
+use crate::git::{Error, PushOutcome, Repository};
 
 /// The maximum number of attempts if other users keep pushing first.
 const MAX_TRIES: usize = 10;
@@ -23,11 +21,21 @@ pub(crate) struct PushedRecord {
     pub(crate) to: String,
 }
 
-/// Pushes the commits that the remote does not have. Returns `None` if there are none.
+/// The result of a push.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct PushReport {
+    /// The successful push; `None` if the remote had all commits.
+    pub(crate) pushed: Option<PushedRecord>,
+    /// The local jobs whose ids another clone had used as well: the old and the new id.
+    pub(crate) renamed_jobs: Vec<(String, String)>,
+}
+
+/// Pushes the commits that the remote does not have. `report` gets the result, also of the steps before an error.
 pub(crate) fn push(
     repository: &Repository,
     record: &RecordFiles,
-) -> Result<Option<PushedRecord>, Error> {
+    report: &mut PushReport,
+) -> Result<(), Error> {
     let detached = || Error::Detached {
         path: repository.root().to_owned(),
     };
@@ -37,77 +45,28 @@ pub(crate) fn push(
         Ok::<_, Error>(distance.is_some_and(|distance| distance.ahead == 0))
     };
     if has_all()? {
-        return Ok(None);
+        return Ok(());
     }
     for _ in 0..MAX_TRIES {
         if repository.push(&target)? == PushOutcome::Done {
             let head = repository.head()?.unwrap_or_default();
-            return Ok(Some(PushedRecord {
+            report.pushed = Some(PushedRecord {
                 head,
                 to: target.to_string(),
-            }));
+            });
+            return Ok(());
         }
         repository.fetch(&target.remote, FETCH_TIMEOUT)?;
-        let is_ours = |path: &Path| record_at(repository, record, path).is_some();
-        repository.rebase(&target, &is_ours, &mut |path, versions| {
-            merge(
-                record_at(repository, record, path),
-                &repository.root().join(path),
-                versions,
-            )
-        })?;
+        let mut rebase = RecordRebase::prepare(repository, record, &target)?;
+        repository.rebase(&target, &mut rebase)?;
+        rebase.rename_local_files();
+        report.renamed_jobs.extend(rebase.renamed_jobs());
         if has_all()? {
             // The rebase found all local changes in the remote's commits.
-            return Ok(None);
+            return Ok(());
         }
     }
     Err(Error::ConcurrentCommit {
         path: repository.root().to_owned(),
     })
-}
-
-/// Returns the ensemble to whose record a file of the repository belongs.
-fn record_at(repository: &Repository, record: &RecordFiles, path: &Path) -> Option<RecordFiles> {
-    let path = repository.root().join(path);
-    let belongs = |record: &RecordFiles| record.is_record(&path) || record.is_task_output(&path);
-    if belongs(record) {
-        return Some(record.clone());
-    }
-    let folders = path.ancestors().skip(1);
-    let mut folders = folders.take_while(|folder| folder.starts_with(repository.root()));
-    let base: PathBuf = folders
-        .find(|folder| fs::is_file(&folder.join("jobs.tsv")))?
-        .to_owned();
-    let other = RecordFiles::of(&base.join("ensemble.yaml"));
-    belongs(&other).then_some(other)
-}
-
-fn merge(record: Option<RecordFiles>, path: &Path, versions: &FileVersions) -> MergedFile {
-    let text = |version: &Option<Vec<u8>>| {
-        let bytes = version.clone().unwrap_or_default();
-        String::from_utf8(bytes).ok()
-    };
-    let (Some(base), Some(theirs), Some(ours)) = (
-        text(&versions.base),
-        text(&versions.theirs),
-        text(&versions.ours),
-    ) else {
-        return MergedFile::Conflict;
-    };
-    let is_there = versions.theirs.is_some() && versions.ours.is_some();
-    if !is_there {
-        return MergedFile::Conflict;
-    }
-    if path.file_name().is_some_and(|name| name == "jobs.tsv") {
-        return MergedFile::Text(merge_job_lists(&base, &theirs, &ours).into_bytes());
-    }
-    if record.is_some_and(|record| record.manifest() == path) {
-        return match merge_ensembles(&base, &theirs, &ours, ["theirs", "ours"]) {
-            Some(merged) if merged.conflicts.is_empty() => {
-                MergedFile::Text(merged.text.into_bytes())
-            }
-            Some(_) | None => MergedFile::Conflict,
-        };
-    }
-    MergedFile::LineByLine
 }

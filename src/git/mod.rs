@@ -30,6 +30,6 @@ pub use error::Error;
 pub use exposed_file::exposed_password_warning;
 pub use merge_drivers::{MergeDriver, MergeRule};
 pub use own_driver::own_command as own_merge_command;
-pub use rebase::{FileVersions, MergedFile, merge_lines};
+pub use rebase::{FileVersions, MergedFile, RebaseRules, merge_lines};
 pub use remote::{Divergence, PushOutcome, Upstream};
 pub use repository::Repository;

@@ -28,8 +28,20 @@ pub enum MergedFile {
     LineByLine,
 }
 
-/// A callback that merges a file changed on both sides.
-pub type FileMerger<'m> = &'m mut dyn FnMut(&Path, &FileVersions) -> MergedFile;
+/// The decisions of the caller during a rebase.
+pub trait RebaseRules {
+    /// Whether a local commit with this file may be moved.
+    fn may_move(&self, path: &Path) -> bool;
+
+    /// Merges a file that both sides changed.
+    fn merge(&mut self, path: &Path, versions: &FileVersions) -> MergedFile;
+
+    /// Returns the new path and content of a file of a local commit; `None` if both stay.
+    fn rewrite(&self, path: &Path, content: &[u8]) -> Option<(PathBuf, Vec<u8>)>;
+
+    /// Returns the new message of a local commit.
+    fn message(&self, message: &str) -> String;
+}
 
 /// The result of a rebase: the moved commits and the changed files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,15 +53,11 @@ pub struct RebaseOutcome {
 }
 
 impl Repository {
-    /// Rebases local commits onto the fetched ones.
-    ///
-    /// Only commits whose files all satisfy `ours` may be moved. `merge` merges files that both sides
-    /// changed. On a conflict nothing is changed.
+    /// Rebases local commits onto the fetched ones. On a conflict nothing is changed.
     pub fn rebase(
         &self,
         upstream: &Upstream,
-        ours: &dyn Fn(&Path) -> bool,
-        merge: FileMerger<'_>,
+        rules: &mut dyn RebaseRules,
     ) -> Result<RebaseOutcome, Error> {
         let (Some(there), Some(tip)) = (self.fetched_commit(upstream), self.tip()?) else {
             return Ok(RebaseOutcome {
@@ -62,12 +70,12 @@ impl Repository {
         let mut commits = 0;
         for id in own {
             let commit = self.find_commit(id)?;
-            self.check_rebasable(&commit, upstream, ours)?;
-            let tree = self.merged_tree(&commit, &onto, upstream, &mut *merge)?;
+            self.check_rebasable(&commit, upstream, rules)?;
+            let tree = self.merged_tree(&commit, &onto, upstream, rules)?;
             if tree == onto.tree_id() {
                 continue;
             }
-            let message = String::from_utf8_lossy(commit.message_bytes());
+            let message = rules.message(&String::from_utf8_lossy(commit.message_bytes()));
             let new = self.create_commit(tree, Some(&onto), &message, Some(&commit.author()))?;
             let base = onto.tree().map_err(self.failed("read the commit"))?;
             let files = self.differences(Some(&base), tree)?;
@@ -95,7 +103,7 @@ impl Repository {
         &self,
         commit: &git2::Commit<'_>,
         upstream: &Upstream,
-        ours: &dyn Fn(&Path) -> bool,
+        rules: &dyn RebaseRules,
     ) -> Result<(), Error> {
         let foreign = || Error::ForeignCommit {
             path: self.root().to_owned(),
@@ -112,7 +120,7 @@ impl Repository {
         let base = commit.parent(0).and_then(|parent| parent.tree());
         let base = base.map_err(self.failed("read the commit"))?;
         let files = self.differences(Some(&base), commit.tree_id())?;
-        if files.iter().all(|file| ours(file)) {
+        if files.iter().all(|file| rules.may_move(file)) {
             return Ok(());
         }
         Err(foreign())
@@ -124,7 +132,7 @@ impl Repository {
         commit: &git2::Commit<'_>,
         onto: &git2::Commit<'_>,
         upstream: &Upstream,
-        merge: FileMerger<'_>,
+        rules: &mut dyn RebaseRules,
     ) -> Result<Oid, Error> {
         let failed = || self.failed("read the commit");
         let base = commit
@@ -136,7 +144,10 @@ impl Repository {
         let mut contents = Vec::new();
         let mut conflicts = Vec::new();
         for path in self.differences(Some(&base), ours.id())? {
-            let [old, there, own] = [&base, &theirs, &ours].map(|tree| tree_entry(tree, &path));
+            let [old, own] = [&base, &ours].map(|tree| tree_entry(tree, &path));
+            let old = self.rewritten(rules, &path, old)?.1;
+            let (path, own) = self.rewritten(rules, &path, own)?;
+            let there = tree_entry(&theirs, &path);
             if there == old || there == own {
                 contents.push((
                     path,
@@ -144,16 +155,12 @@ impl Repository {
                 ));
                 continue;
             }
-            let text = |entry: Option<(Oid, FileMode)>| {
-                let blob = self.inner.find_blob(entry?.0).ok()?;
-                Some(blob.content().to_vec())
-            };
             let versions = FileVersions {
-                base: text(old),
-                theirs: text(there),
-                ours: text(own),
+                base: self.content_of(old),
+                theirs: self.content_of(there),
+                ours: self.content_of(own),
             };
-            let merged = match merge(&path, &versions) {
+            let merged = match rules.merge(&path, &versions) {
                 MergedFile::LineByLine => merge_line_by_line(&versions),
                 other => other,
             };
@@ -177,9 +184,68 @@ impl Repository {
             files: conflicts,
         })
     }
+
+    fn content_of(&self, file: Option<TreeFile>) -> Option<Vec<u8>> {
+        let blob = self.inner.find_blob(file?.0).ok()?;
+        Some(blob.content().to_vec())
+    }
+
+    /// Returns the path and content of a file of a local commit after the rules have rewritten them.
+    fn rewritten(
+        &self,
+        rules: &dyn RebaseRules,
+        path: &Path,
+        file: Option<TreeFile>,
+    ) -> Result<(PathBuf, Option<TreeFile>), Error> {
+        let content = self.content_of(file).unwrap_or_default();
+        let Some((path, new)) = rules.rewrite(path, &content) else {
+            return Ok((path.to_owned(), file));
+        };
+        let Some((_, mode)) = file else {
+            return Ok((path, None));
+        };
+        let id = self.inner.blob(&new).map_err(self.failed("write a file"))?;
+        Ok((path, Some((id, mode))))
+    }
+
+    /// Returns the versions of the files that satisfy `selects` and that local commits changed since the local
+    /// branch and the fetched one separated.
+    pub fn diverged_files(
+        &self,
+        upstream: &Upstream,
+        selects: &dyn Fn(&Path) -> bool,
+    ) -> Result<Vec<(PathBuf, FileVersions)>, Error> {
+        let (Some(there), Some(tip)) = (self.fetched_commit(upstream), self.tip()?) else {
+            return Ok(Vec::new());
+        };
+        let failed = || self.failed("read the commit");
+        let fork = match self.inner.merge_base(tip.id(), there) {
+            Ok(fork) => Some(self.find_commit(fork)?.tree().map_err(failed())?),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => None,
+            Err(error) => return Err(failed()(error)),
+        };
+        let theirs = self.find_commit(there)?.tree().map_err(failed())?;
+        let ours = tip.tree().map_err(failed())?;
+        let mut files = self.differences(fork.as_ref(), ours.id())?;
+        files.retain(|path| selects(path));
+        let content =
+            |tree: Option<&git2::Tree<'_>>, path: &Path| self.content_of(tree_entry(tree?, path));
+        let versions = files.into_iter().map(|path| {
+            let versions = FileVersions {
+                base: content(fork.as_ref(), &path),
+                theirs: content(Some(&theirs), &path),
+                ours: content(Some(&ours), &path),
+            };
+            (path, versions)
+        });
+        Ok(versions.collect())
+    }
 }
 
-fn tree_entry(tree: &git2::Tree<'_>, path: &Path) -> Option<(Oid, FileMode)> {
+/// A file in a tree: the id of its content and its mode.
+type TreeFile = (Oid, FileMode);
+
+fn tree_entry(tree: &git2::Tree<'_>, path: &Path) -> Option<TreeFile> {
     let entry = tree.get_path(path).ok()?;
     let mode = match entry.filemode() {
         0o100_755 => FileMode::BlobExecutable,

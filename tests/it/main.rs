@@ -18,6 +18,7 @@ mod dependencies;
 mod determinism;
 mod documents;
 mod drafts;
+mod equal_ids;
 mod examples;
 mod executors;
 mod export;
