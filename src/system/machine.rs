@@ -25,6 +25,13 @@ pub fn boot_id() -> Option<String> {
     Some(text.trim().to_owned())
 }
 
+/// Returns the id of this installation of the operating system; `None` if it has none yet.
+pub fn machine_id() -> Option<String> {
+    let text = std::fs::read_to_string("/etc/machine-id").ok()?;
+    let id = text.trim();
+    (!id.is_empty() && id != "uninitialized").then(|| id.to_owned())
+}
+
 /// Returns the process id namespace of this process.
 pub fn pid_namespace() -> Option<String> {
     let link = std::fs::read_link("/proc/self/ns/pid").ok()?;

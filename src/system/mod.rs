@@ -13,6 +13,7 @@ pub mod http;
 pub mod lockfile;
 pub mod machine;
 pub mod process;
+pub mod process_identity;
 pub mod random;
 pub mod signals;
 pub mod survivors;

@@ -5,6 +5,7 @@
 
 mod beneath;
 mod error;
+mod file_system;
 mod listing;
 mod modes;
 mod reading;
@@ -15,6 +16,7 @@ mod writing;
 
 pub use beneath::Beneath;
 pub use error::{Error, FileAction, os_message};
+pub use file_system::is_on_local_file_system;
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use modes::{FILE_MODE, SECRET_MODE};
 pub use reading::{
