@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
 use super::own_files::open_folder;
-use crate::system::fs::{self, Beneath, EntryKind};
+use crate::lock;
+use crate::system::fs::{self, Beneath, IrregularFile};
 
 /// The buffer size, in bytes, at which entries are written to the file without waiting for `sync`.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -32,6 +33,12 @@ pub enum JournalFileError {
     /// An entry cannot be serialized as JSON.
     #[error("could not write an entry of the journal: {0}")]
     Entry(#[from] serde_json::Error),
+    /// The name of a journal belongs to a folder, link, named pipe, socket or device.
+    #[error("the journal of a crashed job cannot be read: {found}")]
+    Irregular {
+        manifest: PathBuf,
+        found: IrregularFile,
+    },
 }
 
 impl JournalFileError {
@@ -40,6 +47,7 @@ impl JournalFileError {
         match self {
             Self::File(error) => error.hint(),
             Self::Entry(_) => None,
+            Self::Irregular { manifest, found } => Some(lock::removal_hint(found, manifest)),
         }
     }
 }
@@ -123,21 +131,35 @@ impl JournalFile {
 
     /// Lists the journals of crashed jobs of a manifest's ensemble, oldest first. Journals of other ensembles
     /// in the same folder are not listed.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be read, or a journal is no regular file, which could hide tasks.
     pub fn list_for(manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
-        let listed = open_folder(manifest).and_then(|folder| folder.list(Path::new(FOLDER)));
-        let entries = match listed {
-            Err(error) if error.is_not_found() => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let ending = name_suffix(manifest);
-        let is_ours = |name: &str| {
-            let id = name.strip_suffix(&ending);
-            id.is_some_and(|id| id.len() == ulid::ULID_LEN)
-        };
-        let is_file = |entry: &fs::DirEntry| entry.kind == EntryKind::File;
-        let entries = entries.into_iter();
-        let ours = entries.filter(|entry| is_file(entry) && is_ours(&entry.name));
-        Ok(ours.map(|entry| entry.path).collect())
+        let paths = list_entries(manifest)?;
+        match paths.iter().find_map(|path| IrregularFile::at(path)) {
+            Some(found) => Err(JournalFileError::Irregular {
+                manifest: manifest.to_owned(),
+                found,
+            }),
+            None => Ok(paths),
+        }
+    }
+
+    /// Removes entries in place of journals that are no regular files, and returns them.
+    pub fn remove_irregular(manifest: &Path) -> Result<Vec<IrregularFile>, JournalFileError> {
+        let paths = list_entries(manifest)?;
+        let found = paths.iter().filter_map(|path| IrregularFile::at(path));
+        let mut removed = Vec::new();
+        for found in found {
+            if found.is_filled_folder() {
+                let manifest = manifest.to_owned();
+                return Err(JournalFileError::Irregular { manifest, found });
+            }
+            found.remove()?;
+            removed.push(found);
+        }
+        Ok(removed)
     }
 
     /// Reads the entries of a journal.
@@ -158,6 +180,22 @@ impl JournalFile {
         }
         Ok(recovered)
     }
+}
+
+/// Returns the paths of an ensemble's journals, whatever their kind is.
+fn list_entries(manifest: &Path) -> Result<Vec<PathBuf>, JournalFileError> {
+    let listed = open_folder(manifest).and_then(|folder| folder.list(Path::new(FOLDER)));
+    let entries = match listed {
+        Err(error) if error.is_not_found() => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let ending = name_suffix(manifest);
+    let is_ours = |name: &str| {
+        let id = name.strip_suffix(&ending);
+        id.is_some_and(|id| id.len() == ulid::ULID_LEN)
+    };
+    let ours = entries.into_iter().filter(|entry| is_ours(&entry.name));
+    Ok(ours.map(|entry| entry.path).collect())
 }
 
 /// Returns the end of the names of an ensemble's journals. The manifest's name is part of it unless it is the

@@ -45,7 +45,7 @@ pub use instance_links::{InstanceLink, InstanceLinks};
 pub(crate) use job_folders::JobFolders;
 pub use job_journal::JobJournal;
 pub use jobs_tsv::RecordedHistory;
-pub use journal_file::JournalFile;
+pub use journal_file::{JournalFile, JournalFileError};
 pub use journal_recovery::CrashedJob;
 pub use locked_ensemble::{LockedEnsemble, RecordError};
 pub(crate) use log_file::LogFile;

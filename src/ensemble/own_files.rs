@@ -18,8 +18,8 @@ pub(super) const OWN_NAMES: [&str; 9] = [
     "jobs.tsv",
 ];
 
-/// The ends of the names of files that belong to a manifest.
-const OWN_ENDS: [&str; 3] = [".lock", ".owner.lock", ".lfs.lock"];
+/// The end of the name of the note about the remote lock. The local lock refuses links itself.
+const REMOTE_LOCK_END: &str = ".lfs.lock";
 
 /// Opens the folder of a manifest, so that all later paths in it stay beneath it.
 pub fn open_folder(manifest: &Path) -> Result<Beneath, fs::Error> {
@@ -39,9 +39,8 @@ pub fn refuse_links(manifest: &Path) -> Result<(), fs::Error> {
         other => other?,
     };
     let name = manifest.file_name().unwrap_or_default().to_string_lossy();
-    let of_manifest = OWN_ENDS.map(|end| format!("{name}{end}"));
-    let names = OWN_NAMES.into_iter();
-    for name in names.chain(of_manifest.iter().map(String::as_str)) {
+    let note = format!("{name}{REMOTE_LOCK_END}");
+    for name in OWN_NAMES.into_iter().chain([note.as_str()]) {
         folder.refuse_link(Path::new(name))?;
     }
     Ok(())

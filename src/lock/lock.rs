@@ -9,8 +9,13 @@ use std::time::{Duration, Instant};
 use super::error::LockError;
 use super::owner::LockOwner;
 use super::state::{LockState, StaleHolder};
-use crate::system::lockfile::{LockFile, write_beside_lock};
+use crate::system::fs::IrregularFile;
+use crate::system::lockfile::{LockFile, sync_folder_of, write_beside_lock};
+use crate::system::process_identity::ProcessState;
 use crate::system::{fs, machine};
+
+/// The maximum number of bytes read from an owner file, which has the command line of its process.
+const MAX_OWNER_BYTES: u64 = 1 << 20;
 
 /// The maximum number of attempts if the lock file vanishes or is replaced while it is examined.
 const MAX_ATTEMPTS: usize = 20;
@@ -61,8 +66,11 @@ impl Lock {
 
     fn acquire_at(manifest: &Path, command: &str) -> Result<AcquiredLock, LockError> {
         let path = lock_path(manifest);
+        if let Some(found) = irregular_file(&path) {
+            return Err(LockError::Irregular { lock: path, found });
+        }
         let owner = LockOwner::this_process(command);
-        let pid = owner.pid.to_string();
+        let pid = owner.process.pid.to_string();
         let patience = Instant::now() + DEAD_HOLDER_TIMEOUT;
         let mut attempt = 0;
         while attempt < MAX_ATTEMPTS {
@@ -88,7 +96,7 @@ impl Lock {
                 // The kernel reports a holder although the process in the lock file has ended: wait for it to
                 // go away.
                 LockState::Stale(_) | LockState::Held { .. }
-                    if state.has_dead_holder()
+                    if state.has_dead_holder(&path)
                         && !file.is_locked()
                         && Instant::now() < patience =>
                 {
@@ -101,6 +109,9 @@ impl Lock {
                 LockState::Held { pid, owner } => return Err(LockError::held(path, pid, owner)),
                 LockState::Ours => return Err(LockError::Ours { lock: path }),
                 LockState::Unreadable => return Err(LockError::Unreadable { lock: path }),
+                LockState::Irregular(found) => {
+                    return Err(LockError::Irregular { lock: path, found });
+                }
             }
         }
         Err(LockError::Busy { lock: path })
@@ -138,20 +149,23 @@ impl Lock {
 
     fn state_at(manifest: &Path) -> Result<LockState, LockError> {
         let path = lock_path(manifest);
+        if let Some(found) = irregular_file(&path) {
+            return Ok(LockState::Irregular(found));
+        }
         match LockFile::open(&path)? {
             Some(mut file) => read_state(&mut file, &path),
             None => Ok(LockState::Free),
         }
     }
 
-    /// Removes the lock of a manifest and returns its previous state. The lock of a running process is
-    /// removed only with `even_if_alive`.
-    pub fn break_lock(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+    /// Removes the lock of a manifest and returns its previous state. With `force`, also removes the lock of a
+    /// process that may run, and an entry in place of a lock file.
+    pub fn break_lock(manifest: &Path, force: bool) -> Result<LockState, LockError> {
         let Some(real) = link_target(manifest) else {
-            return Self::break_at(manifest, even_if_alive);
+            return Self::break_at(manifest, force);
         };
-        let state = Self::break_at(&real, even_if_alive)?;
-        let beside = Self::break_at(manifest, even_if_alive)?;
+        let state = Self::break_at(&real, force)?;
+        let beside = Self::break_at(manifest, force)?;
         Ok(if state == LockState::Free {
             beside
         } else {
@@ -159,15 +173,33 @@ impl Lock {
         })
     }
 
-    fn break_at(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+    fn break_at(manifest: &Path, force: bool) -> Result<LockState, LockError> {
         let path = lock_path(manifest);
+        let broken = match irregular_file(&path) {
+            Some(found) if force => {
+                for path in [owner_path(&path), path.clone()] {
+                    if let Some(found) = IrregularFile::at(&path) {
+                        found.remove()?;
+                    }
+                }
+                Self::break_regular(path.clone(), true)?;
+                LockState::Irregular(found)
+            }
+            Some(found) => return Err(LockError::Irregular { lock: path, found }),
+            None => Self::break_regular(path.clone(), force)?,
+        };
+        sync_folder_of(&path);
+        Ok(broken)
+    }
+
+    fn break_regular(path: PathBuf, force: bool) -> Result<LockState, LockError> {
         let Some(mut file) = LockFile::open(&path)? else {
             fs::remove_file_if_exists(&owner_path(&path))?;
             return Ok(LockState::Free);
         };
         let state = read_state(&mut file, &path)?;
         let is_alive = file.is_held_by_another() || matches!(state, LockState::Held { .. });
-        if is_alive && !even_if_alive {
+        if is_alive && !force {
             return Err(match state {
                 LockState::Held { pid, owner } => LockError::held(path, pid, owner),
                 _ => LockError::held(path, None, None),
@@ -200,12 +232,17 @@ impl Lock {
         let Some(file) = self.file.take() else {
             return Ok(());
         };
+        let mut removed = Ok(false);
         if file.is_current() {
             // Remove the owner file first: a lock without an owner file can be taken over, and an owner file
             // without a lock has no meaning.
-            fs::remove_file_if_exists(&owner_path(&self.path))?;
+            removed = fs::remove_file_if_exists(&owner_path(&self.path));
         }
-        file.remove()?;
+        // The lock is free from here on, so that nobody waits for the sync.
+        if file.remove()? {
+            sync_folder_of(&self.path);
+        }
+        removed?;
         Ok(())
     }
 }
@@ -229,6 +266,11 @@ fn owner_path(lock: &Path) -> PathBuf {
     lock.with_extension("owner.lock")
 }
 
+/// Returns the entry in place of the lock file, or else of the owner file, that is no regular file.
+fn irregular_file(lock: &Path) -> Option<IrregularFile> {
+    IrregularFile::at(lock).or_else(|| IrregularFile::at(&owner_path(lock)))
+}
+
 /// Returns the target of a manifest path that is a symbolic link.
 fn link_target(manifest: &Path) -> Option<PathBuf> {
     if fs::is_symlink(manifest) {
@@ -249,14 +291,16 @@ fn read_state(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> 
     let content = file.content()?;
     let text = String::from_utf8_lossy(&content);
     let pid = text.trim().parse::<u32>().ok().filter(|pid| *pid > 0);
-    let owner_file = match fs::read_to_string(&owner_path(path)) {
+    let owner_file = match fs::read_within(&owner_path(path), MAX_OWNER_BYTES) {
         Err(error) if error.is_not_found() => OwnerFile::Missing,
         Err(_) => OwnerFile::Malformed,
-        Ok(text) => serde_yaml::from_str(&text).map_or(OwnerFile::Malformed, OwnerFile::Owner),
+        Ok(bytes) => serde_yaml::from_slice(&bytes).map_or(OwnerFile::Malformed, OwnerFile::Owner),
     };
     let owner_file = match owner_file {
         // The process ids differ, so the owner file belongs to an earlier lock.
-        OwnerFile::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => OwnerFile::Missing,
+        OwnerFile::Owner(owner) if pid.is_some_and(|pid| pid != owner.process.pid) => {
+            OwnerFile::Missing
+        }
         owner_file => owner_file,
     };
     let evidence = LockEvidence {
@@ -264,7 +308,7 @@ fn read_state(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> 
         alive: file.is_held_by_another(),
         locked: file.is_locked(),
     };
-    Ok(evidence.evaluate(owner_file))
+    Ok(evidence.evaluate(owner_file, path))
 }
 
 /// The observable facts about a lock file.
@@ -280,10 +324,10 @@ struct LockEvidence {
 
 impl LockEvidence {
     /// Decides from the facts whether the holder has provably ended.
-    fn evaluate(self, owner_file: OwnerFile) -> LockState {
+    fn evaluate(self, owner_file: OwnerFile, lock: &Path) -> LockState {
         let Self { pid, alive, .. } = self;
         match owner_file {
-            OwnerFile::Owner(owner) => self.lock_state_by_owner(owner),
+            OwnerFile::Owner(owner) => self.lock_state_by_owner(owner, lock),
             OwnerFile::Missing if alive && self.is_own_pid() => LockState::Ours,
             OwnerFile::Missing | OwnerFile::Malformed if alive => {
                 LockState::Held { pid, owner: None }
@@ -298,14 +342,14 @@ impl LockEvidence {
         }
     }
 
-    fn lock_state_by_owner(self, owner: LockOwner) -> LockState {
+    fn lock_state_by_owner(self, owner: LockOwner, lock: &Path) -> LockState {
         let pid = self.pid;
-        let is_dead_owner = !self.alive && owner.can_be_checked() && owner.is_dead();
-        if !is_dead_owner && self.is_own_pid() && owner.can_be_checked() {
+        let state = owner.process.state(lock);
+        if state == ProcessState::Running && self.is_own_pid() {
             return LockState::Ours;
         }
         let owner = Some(owner);
-        if is_dead_owner {
+        if state == ProcessState::Ended && !self.alive {
             LockState::Stale(StaleHolder { pid, owner })
         } else {
             LockState::Held { pid, owner }
@@ -371,7 +415,7 @@ mod tests {
         let mut owner = LockOwner::this_process("unfurl deploy web");
         change(&mut owner);
         std::fs::write(&place.owner, serde_yaml::to_string(&owner).unwrap()).unwrap();
-        std::fs::write(&place.lock, owner.pid.to_string()).unwrap();
+        std::fs::write(&place.lock, owner.process.pid.to_string()).unwrap();
     }
 
     #[test]
@@ -407,9 +451,10 @@ mod tests {
             text.ends_with("ensemble.yaml.lock` is locked by process 1"),
             "{text}"
         );
+        let folder = place.manifest.parent().unwrap();
         insta::assert_snapshot!(
-            error.hint().unwrap(),
-            @"wait until that job has ended, or use `--lock-timeout`; if you are sure that its process has ended, run `unfurl lock break`"
+            error.hint_with_timeout().unwrap().replace(&folder.display().to_string(), "FOLDER"),
+            @"wait until that job has ended, or use `--lock-timeout`; if you are sure that its process has ended, run `unfurl lock break --force FOLDER/ensemble.yaml`"
         );
         assert_eq!(std::fs::read_to_string(&place.lock).unwrap(), "1\n");
     }
@@ -432,25 +477,28 @@ mod tests {
     fn an_owner_that_started_at_another_time_is_gone() {
         let place = place();
         write_owner(&place, |owner| {
-            owner.pid = 1;
-            owner.start_time = machine::start_time(1).map(|ticks| ticks + 1);
+            owner.process.pid = 1;
+            owner.process.start_time = machine::start_time(1).map(|ticks| ticks + 1);
         });
         let acquired = acquire(&place).unwrap();
-        assert_eq!(acquired.taken_over.unwrap().owner.unwrap().pid, 1);
+        assert_eq!(acquired.taken_over.unwrap().owner.unwrap().process.pid, 1);
     }
 
     #[test]
     fn an_owner_out_of_sight_may_still_run() {
         let pid = dead_pid();
         let changes: [fn(&mut LockOwner); 3] = [
-            |owner| owner.host.push('x'),
-            |owner| owner.boot_id = Some("another".into()),
-            |owner| owner.pid_namespace = Some("pid:[1]".into()),
+            |owner| owner.process.host.push('x'),
+            |owner| {
+                owner.process.boot_id = Some("another".into());
+                owner.process.machine_id = None;
+            },
+            |owner| owner.process.pid_namespace = Some("pid:[1]".into()),
         ];
         for change in changes {
             let place = place();
             write_owner(&place, |owner| {
-                owner.pid = pid;
+                owner.process.pid = pid;
                 change(owner);
             });
             let error = acquire(&place).unwrap_err();
@@ -465,7 +513,7 @@ mod tests {
     #[test]
     fn an_owner_file_of_an_earlier_lock_says_nothing() {
         let place = place();
-        write_owner(&place, |owner| owner.host.push('x'));
+        write_owner(&place, |owner| owner.process.host.push('x'));
         std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
         assert!(acquire(&place).unwrap().taken_over.is_some());
     }
@@ -479,7 +527,7 @@ mod tests {
             assert!(matches!(error, LockError::Unreadable { .. }), "{error}");
         }
         let pid = dead_pid();
-        write_owner(&place, |owner| owner.pid = pid);
+        write_owner(&place, |owner| owner.process.pid = pid);
         std::fs::write(&place.lock, "garbage").unwrap();
         assert!(acquire(&place).unwrap().taken_over.is_some());
     }

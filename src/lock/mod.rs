@@ -8,7 +8,7 @@ mod remote;
 mod state;
 mod wait;
 
-pub use error::LockError;
+pub use error::{LockError, removal_hint};
 pub use lock::Lock;
 pub use owner::LockOwner;
 pub use remote::{

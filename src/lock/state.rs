@@ -1,9 +1,12 @@
 //! The state of a local lock.
 
 use std::fmt::{Display, Formatter};
+use std::path::Path;
 
 use super::owner::{LockOwner, describe_holder};
+use crate::system::fs::IrregularFile;
 use crate::system::machine;
+use crate::system::process_identity::ProcessState;
 
 /// The state of a local lock, as far as it can be determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub enum LockState {
     Ours,
     /// The lock file contains no process id, and no other fact identifies the holder.
     Unreadable,
+    /// The lock file or the owner file is a folder, link, named pipe, socket or device.
+    Irregular(IrregularFile),
 }
 
 impl LockState {
@@ -32,6 +37,7 @@ impl LockState {
             Self::Unreadable => {
                 "held by an unknown process: the lock file contains no process id".to_owned()
             }
+            Self::Irregular(found) => format!("held by an unknown process: {found}"),
             Self::Stale(stale) => {
                 format!("held by {}, which no longer runs", stale.describe())
             }
@@ -48,16 +54,19 @@ impl LockState {
             Self::Held { pid, owner } | Self::Stale(StaleHolder { pid, owner }) => {
                 (*pid, owner.as_ref())
             }
-            Self::Free | Self::Ours | Self::Unreadable => (None, None),
+            Self::Free | Self::Ours | Self::Unreadable | Self::Irregular(_) => (None, None),
         }
     }
 
-    /// Whether the holder has ended, judged only by its process id.
-    pub(super) fn has_dead_holder(&self) -> bool {
+    /// Whether the holder of this lock file has ended, although the kernel may still report a holder.
+    pub(super) fn has_dead_holder(&self, lock: &Path) -> bool {
         match self {
             Self::Stale(_) => true,
-            Self::Held { pid, .. } => pid.is_some_and(|pid| !machine::is_running(pid)),
-            Self::Free | Self::Ours | Self::Unreadable => false,
+            Self::Held {
+                owner: Some(owner), ..
+            } => owner.process.state(lock) == ProcessState::Ended,
+            Self::Held { pid, owner: None } => pid.is_some_and(|pid| !machine::is_running(pid)),
+            Self::Free | Self::Ours | Self::Unreadable | Self::Irregular(_) => false,
         }
     }
 }

@@ -7,8 +7,7 @@ use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::remote_lock;
 use super::request::JobRequest;
-use crate::ensemble::LockedEnsemble;
-use crate::ensemble::end_survivors;
+use crate::ensemble::{JournalFile, LockedEnsemble, end_survivors};
 use crate::lock::{self, Lock, LockError, LockState, LockWait, RemoteLockStatus, WaitError};
 use crate::session::{self, SessionOptions};
 use crate::system::fs;
@@ -39,7 +38,10 @@ pub(super) fn acquire(
     let acquired = lock::acquire(manifest, &request.command, wait, notify);
     let acquired = acquired.map_err(|error| match error {
         WaitError::Interrupted(signal) => Failure::interrupted(signal),
-        WaitError::Lock(error) => lock_failure(error),
+        WaitError::Lock(error) => {
+            let hint = error.hint_with_timeout();
+            Failure::new(FailureKind::Locked, error, hint)
+        }
     })?;
     if let Some(taken) = &acquired.taken_over {
         view.notice(&taken.to_string());
@@ -97,8 +99,19 @@ pub fn break_lock(options: &SessionOptions, force: bool) -> Result<String, Failu
             let words = LockState::Stale(taken).describe();
             format!("the lock is broken; it was {words}\n{ended}")
         }
+        LockState::Irregular(found) => format!("the lock is broken: {found}\n"),
         other => format!("the lock is broken; it was {}\n", other.describe()),
     };
+    let mut local = local;
+    if force {
+        let removed = JournalFile::remove_irregular(&manifest).map_err(|error| {
+            let hint = error.hint();
+            Failure::new(FailureKind::Refused, error, hint)
+        })?;
+        for journal in removed {
+            local.push_str(&format!("a journal is removed, because {journal}\n"));
+        }
+    }
     let remote = remote_lock::break_lock(options, force);
     Ok(local + &remote.map_or_else(String::new, |text| format!("{text}\n")))
 }

@@ -8,7 +8,8 @@ use super::planned_job;
 use super::request::JobRequest;
 use super::resume::{self, InterruptedJob};
 use crate::ensemble::{
-    CrashedJob, JobFolders, JournalFile, LockedEnsemble, LogFile, Manifest, Record, WorkingFolders,
+    CrashedJob, JobFolders, JournalFile, JournalFileError, LockedEnsemble, LogFile, Manifest,
+    Record, WorkingFolders,
 };
 use crate::job::{FolderKey, TaskFolders as _};
 use crate::lock::{Lock, LockState};
@@ -25,7 +26,10 @@ pub(super) fn recover(
 ) -> Result<(), Failure> {
     let path = &found.located.manifest;
     let journals = locked.crashed_journals(path);
-    let journals = journals.map_err(|error| refused(&error, path))?;
+    let journals = journals.map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Refused, error, hint)
+    })?;
     if journals.is_empty() {
         return Ok(());
     }
@@ -181,7 +185,13 @@ pub fn notice(options: &SessionOptions) -> Option<String> {
 }
 
 pub(super) fn notice_of(found: &EnsembleLocation) -> Option<String> {
-    let journals_found = JournalFile::list_for(&found.located.manifest).unwrap_or_default();
+    let journals_found = match JournalFile::list_for(&found.located.manifest) {
+        Err(error @ JournalFileError::Irregular { .. }) => {
+            let hint = error.hint().unwrap_or_default();
+            return Some(format!("{error}: {hint}"));
+        }
+        found => found.unwrap_or_default(),
+    };
     // A running job also has a journal.
     let held = matches!(
         Lock::state(&found.located.manifest),

@@ -8,7 +8,9 @@ use super::frontend::{Decision, JobFrontend};
 use super::recover;
 use super::request::JobRequest;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{CrashedJob, JournalFile, LockedEnsemble, PublishError, Record, RescueFile};
+use crate::ensemble::{
+    CrashedJob, JournalFile, LockedEnsemble, PublishError, Record, RescueFile, end_survivors,
+};
 use crate::job::{JobEvent, Proposal};
 use crate::lock::Lock;
 use crate::name::ChangeId;
@@ -56,6 +58,11 @@ pub fn recover(
         let hint = error.hint();
         Failure::new(FailureKind::Locked, error, hint)
     })?;
+    let owner = acquired
+        .taken_over
+        .as_ref()
+        .and_then(|it| it.owner.as_ref());
+    let ended = end_survivors(owner, &manifest);
     let locked = LockedEnsemble::of(acquired.lock, &manifest);
     let rescues = match file {
         Some(path) => {
@@ -64,7 +71,7 @@ pub fn recover(
         }
         None => RescueFile::list_for(&manifest),
     };
-    let mut notices = String::new();
+    let mut notices = ended.map_or_else(String::new, |text| format!("{text}\n"));
     for (path, rescue) in rescues {
         let session = session::load(found.clone(), options)?;
         notices.push_str(&restore(&locked, &session, &path, &rescue)?);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::fcntl::OFlag;
 
 use super::fault::{self, SystemCall};
-use super::fs::{Error, FILE_MODE, FileAction};
+use super::fs::{Beneath, Error, FILE_MODE, FileAction, IrregularFile};
 
 /// The maximum number of bytes read from a lock file; a process id needs about ten.
 const MAX_BYTES: u64 = 4096;
@@ -121,7 +121,19 @@ impl LockFile {
 
     /// Opens an existing lock file and takes the kernel lock if it is free; returns `None` if there is no
     /// file. A symbolic link is not followed.
+    ///
+    /// # Errors
+    ///
+    /// The path is no regular file, or cannot be opened.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
+        let irregular = |found: &IrregularFile| {
+            let source = std::io::Error::new(ErrorKind::InvalidInput, found.to_string());
+            Error::new(FileAction::Lock, path, source)
+        };
+        // Opening some devices has effects, so the path is checked first; the open file counts.
+        if let Some(found) = IrregularFile::at(path) {
+            return Err(irregular(&found));
+        }
         // Opening a named pipe must not block.
         let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
         let mut options = OpenOptions::new();
@@ -135,6 +147,8 @@ impl LockFile {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::new(FileAction::Lock, path, error)),
         };
+        super::fs::check_regular(&file)
+            .map_err(|error| Error::new(FileAction::Lock, path, error))?;
         let locked = try_flock(&file) == Flock::Acquired;
         Ok(Some(Self {
             writable,
@@ -187,7 +201,9 @@ impl LockFile {
             let write = || self.file.write_all_at(&padded, 0);
             fault::call(SystemCall::Write(&self.path), write)?;
             let truncate = || self.file.set_len(content.len() as u64);
-            fault::call(SystemCall::Truncate(&self.path), truncate)
+            fault::call(SystemCall::Truncate(&self.path), truncate)?;
+            // After a loss of power, the id of the former holder could name any process.
+            fault::call(SystemCall::Sync(&self.path), || self.file.sync_all())
         };
         write().map_err(|source| Error::new(FileAction::Lock, &self.path, source))
     }
@@ -205,14 +221,31 @@ impl LockFile {
 /// Writes a small file that needs no more durability than its lock. The old file is removed, then the new one
 /// appears complete.
 pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let replace = || {
+        let name = Path::new(path.file_name().unwrap_or_default());
+        Beneath::open(folder_of(path))?.write_atomic(name, content, None)
+    };
     let Ok(Some(file)) = nameless_beside(path) else {
-        return super::fs::write_atomic(path, content, None);
+        return replace();
     };
     super::fs::remove_file_if_exists(path)?;
     match LockFile::new(file, path, true).publish(content) {
         Ok(()) => Ok(()),
-        Err(_) => super::fs::write_atomic(path, content, None),
+        Err(_) => replace(),
     }
+}
+
+/// Makes the names in the folder of a lock file durable, so that a removed lock does not come back after a loss of
+/// power.
+pub fn sync_folder_of(path: &Path) {
+    // If the sync fails, the next job takes over the lock that came back.
+    super::fs::sync_dir(folder_of(path)).ok();
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 /// Whether the file may be readable although writing is refused.
@@ -225,14 +258,10 @@ fn is_write_refused(error: &std::io::Error) -> bool {
 /// not support it.
 #[cfg(target_os = "linux")]
 fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(FILE_MODE);
     options.custom_flags(OFlag::O_TMPFILE.bits());
-    let folder = folder.unwrap_or(Path::new("."));
-    match options.open(folder) {
+    match options.open(folder_of(path)) {
         Ok(file) => Ok((try_flock(&file) == Flock::Acquired).then_some(file)),
         Err(error) if is_write_refused(&error) => Err(error),
         Err(_) => Ok(None),
@@ -362,8 +391,8 @@ mod tests {
         assert!(LockFile::create(&path, b"1").unwrap().is_none());
         std::fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let pipe = LockFile::open(&path).unwrap();
-        assert!(pipe.unwrap().content().is_err() || path.exists());
+        let error = LockFile::open(&path).unwrap_err().to_string();
+        assert!(error.contains("is a named pipe"), "{error}");
         assert_eq!(std::fs::read(&other).unwrap(), b"12345");
     }
 

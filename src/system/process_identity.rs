@@ -1,5 +1,6 @@
 //! Identifies a process across hosts and reboots, so that another process can later prove that it has ended.
 
+use std::fmt::{Display, Formatter};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,39 @@ pub enum ProcessState {
     Unknown,
 }
 
+/// The reason why nothing proves here whether a process has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncertainty {
+    OtherHost,
+    /// The process or this host has no boot id.
+    NoBootId,
+    /// The process or this host has no machine id.
+    NoMachineId,
+    /// Another machine has the same host name.
+    OtherMachine,
+    /// Several hosts may share the file system.
+    SharedFileSystem,
+    OtherNamespace,
+}
+
+impl Display for Uncertainty {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::OtherHost => "the process began on another host",
+            Self::NoBootId => "the boot id of the process or of this host is unknown",
+            Self::NoMachineId => {
+                "the process began in another boot, and the machine id (`/etc/machine-id`) of that \
+                 boot or of this host is unknown"
+            }
+            Self::OtherMachine => "the process began on another machine with the same host name",
+            Self::SharedFileSystem => {
+                "the process began in another boot, and other machines may share this file system"
+            }
+            Self::OtherNamespace => "the process began in another container",
+        })
+    }
+}
+
 impl ProcessIdentity {
     pub fn of_this_process() -> Self {
         let pid = machine::pid();
@@ -50,34 +84,49 @@ impl ProcessIdentity {
     /// Examines the process. `file` is the file or folder that identified the process: only a file system of this
     /// host proves that an earlier boot of this host wrote it.
     pub fn state(&self, file: &Path) -> ProcessState {
-        self.state_seen_by(&Self::of_this_process(), || {
+        self.examine(file).unwrap_or(ProcessState::Unknown)
+    }
+
+    /// Returns the reason why the state of the process is unknown; `None` if it is known.
+    pub fn uncertainty(&self, file: &Path) -> Option<Uncertainty> {
+        self.examine(file).err()
+    }
+
+    fn examine(&self, file: &Path) -> Result<ProcessState, Uncertainty> {
+        self.examine_from(&Self::of_this_process(), || {
             fs::is_on_local_file_system(file)
         })
     }
 
-    fn state_seen_by(&self, observer: &Self, is_local: impl FnOnce() -> bool) -> ProcessState {
-        if self.host != observer.host || self.boot_id.is_none() {
-            return ProcessState::Unknown;
+    fn examine_from(
+        &self,
+        observer: &Self,
+        is_local: impl FnOnce() -> bool,
+    ) -> Result<ProcessState, Uncertainty> {
+        if self.host != observer.host {
+            return Err(Uncertainty::OtherHost);
+        }
+        if self.boot_id.is_none() || observer.boot_id.is_none() {
+            return Err(Uncertainty::NoBootId);
         }
         if self.boot_id != observer.boot_id {
-            let is_same_machine =
-                self.machine_id.is_some() && self.machine_id == observer.machine_id;
-            return if is_same_machine && observer.boot_id.is_some() && is_local() {
-                ProcessState::Ended
-            } else {
-                ProcessState::Unknown
+            return match (&self.machine_id, &observer.machine_id) {
+                (Some(own), Some(here)) if own != here => Err(Uncertainty::OtherMachine),
+                (Some(_), Some(_)) if is_local() => Ok(ProcessState::Ended),
+                (Some(_), Some(_)) => Err(Uncertainty::SharedFileSystem),
+                _ => Err(Uncertainty::NoMachineId),
             };
         }
         if self.pid_namespace != observer.pid_namespace {
-            return ProcessState::Unknown;
+            return Err(Uncertainty::OtherNamespace);
         }
         let is_other =
             self.start_time.is_some() && self.start_time != machine::start_time(self.pid);
-        if is_other || !machine::is_running(self.pid) {
+        Ok(if is_other || !machine::is_running(self.pid) {
             ProcessState::Ended
         } else {
             ProcessState::Running
-        }
+        })
     }
 }
 
@@ -94,7 +143,8 @@ mod tests {
         };
         let mut process = observer.clone();
         change(&mut process);
-        process.state_seen_by(&observer, || is_local)
+        let examined = process.examine_from(&observer, || is_local);
+        examined.unwrap_or(ProcessState::Unknown)
     }
 
     #[test]

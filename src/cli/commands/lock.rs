@@ -38,7 +38,7 @@ pub(in crate::cli) struct BreakArgs {
     /// The ensemble
     #[arg(default_value = "")]
     ensemble: String,
-    /// Break the lock even if its process seems to run
+    /// Break the lock even if its process may still run, or if it is no regular file
     #[arg(long)]
     force: bool,
 }
@@ -92,7 +92,7 @@ fn state(listed: &EnsembleLockStatus) -> &'static str {
         Ok(LockState::Free) => "free",
         Ok(LockState::Held { .. } | LockState::Ours) => "held",
         Ok(LockState::Stale(_)) => "stale",
-        Ok(LockState::Unreadable) | Err(_) => "unknown",
+        Ok(LockState::Unreadable | LockState::Irregular(_)) | Err(_) => "unknown",
     }
 }
 
@@ -141,8 +141,8 @@ fn json_of(listed: &EnsembleLockStatus) -> Json {
             }
             if let Some(owner) = owner {
                 shown["owner"] = json!({
-                    "host": owner.host,
-                    "pid": owner.pid,
+                    "host": owner.process.host,
+                    "pid": owner.process.pid,
                     "command": owner.command,
                     "since": owner.since,
                 });

@@ -21,6 +21,9 @@ use crate::text;
 /// The interval between requests for a lock that another user holds.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
+/// The maximum number of bytes read from a note; usual ones have 300.
+const MAX_NOTE_BYTES: u64 = 1 << 20;
+
 /// A remote lock held by this process.
 #[derive(Debug)]
 #[must_use = "the lock stays on the server until it is released"]
@@ -215,8 +218,8 @@ impl LockLocation {
 
     /// Returns the note of an earlier job of this ensemble on this host and server.
     pub(super) fn read_note(&self) -> Option<LockNote> {
-        let text = fs::read_to_string(&self.note).ok()?;
-        let note: LockNote = serde_yaml::from_str(&text).ok()?;
+        let bytes = fs::read_within(&self.note, MAX_NOTE_BYTES).ok()?;
+        let note: LockNote = serde_yaml::from_slice(&bytes).ok()?;
         let is_here = note.host == machine::hostname() && note.ensemble == self.manifest;
         (is_here && note.server == self.client.server()).then_some(note)
     }

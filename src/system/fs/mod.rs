@@ -6,6 +6,7 @@
 mod beneath;
 mod error;
 mod file_system;
+mod irregular;
 mod listing;
 mod modes;
 mod reading;
@@ -17,6 +18,7 @@ mod writing;
 pub use beneath::Beneath;
 pub use error::{Error, FileAction, os_message};
 pub use file_system::is_on_local_file_system;
+pub use irregular::IrregularFile;
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use modes::{FILE_MODE, SECRET_MODE};
 pub use reading::{
@@ -24,6 +26,7 @@ pub use reading::{
     is_mount, is_own, is_program, is_symlink, is_within, mode_of, modified_time, normalize, read,
     read_link, read_to_string, read_within, refuse_special, refuse_special_or_larger,
 };
+pub(super) use regular::check_regular;
 pub use regular::open_regular;
 pub(super) use writing::temporary_name;
 pub use writing::{

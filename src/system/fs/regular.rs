@@ -74,7 +74,7 @@ pub(super) fn open_output(options: &mut OpenOptions, path: &Path) -> io::Result<
 }
 
 /// Fails if the open file is no regular file. Returns its length.
-pub(super) fn check_regular(file: &File) -> io::Result<u64> {
+pub fn check_regular(file: &File) -> io::Result<u64> {
     let metadata = file.metadata()?;
     match NotRegular::of(metadata.file_type()) {
         Some(error) => Err(error.into()),
