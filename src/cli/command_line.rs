@@ -14,6 +14,7 @@ use super::commands::export::ExportArgs;
 use super::commands::forward::ForwardArgs;
 use super::commands::git::GitArgs;
 use super::commands::git::GitStatusArgs;
+use super::commands::git_setup::GitSetupArgs;
 use super::commands::history::HistoryArgs;
 use super::commands::hosts::RebootArgs;
 use super::commands::hosts::RunHostsArgs;
@@ -86,6 +87,7 @@ pub(super) enum Command {
     Commit(CommitArgs),
     Git(GitArgs),
     GitStatus(GitStatusArgs),
+    GitSetup(GitSetupArgs),
     MergeDriver(MergeDriverArgs),
     /// Print the JSON Schema of a file, for editors
     Schema {

@@ -150,6 +150,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Commit(args) => commit::commit(&args, cx),
         Command::Git(args) => git::git(&args, cx),
         Command::GitStatus(args) => git::git_status(&args, cx),
+        Command::GitSetup(args) => super::commands::git_setup::git_setup(&args, cx),
         Command::MergeDriver(args) => merge_driver::merge_driver(&args, cx),
         Command::Schema { of } => {
             cx.output.json(&schema::schema(of));

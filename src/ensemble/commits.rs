@@ -103,15 +103,11 @@ impl CommitReport {
         }
     }
 
-    /// Installs the merge driver for records once the repository has commits. A failure is only a warning.
-    pub(crate) fn install_merge_rules(&mut self, repository: &Repository, record: &RecordFiles) {
-        if self.created.is_empty() {
-            return;
-        }
-        if let Err(error) = merge_rules::install(repository, record) {
-            let warning =
-                format!("the git merge driver for records could not be installed: {error}");
-            self.warnings.push(warning);
+    /// Tells the user once for each clone if git lacks the merge driver for records. A job writes no settings.
+    pub(crate) fn note_missing_merge_driver(&mut self, repository: &Repository) {
+        if !self.created.is_empty() {
+            self.warnings
+                .extend(merge_rules::missing_driver_notice(repository));
         }
     }
 }

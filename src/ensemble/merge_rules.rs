@@ -1,21 +1,30 @@
-//! Configures git to merge records with `unfurl merge-driver` and `jobs.tsv` with the `union` driver.
+//! Sets up git to merge records with `unfurl merge-driver` and `jobs.tsv` with the `union` driver.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::record_files::RecordFiles;
 use crate::git::{Error, MergeDriver, MergeRule, Repository, own_merge_command};
 
-/// Installs the merge driver and the attribute rules in the repository of an ensemble.
+/// The name of the merge driver in git's settings.
+const DRIVER: &str = "unfurl";
+
+/// The file in `.git/unfurl` that exists once the user was told about the merge driver.
+const TOLD: &str = "told-merge-driver";
+
+/// Installs the merge driver and the attribute rules in the repository of an ensemble. Returns the changed files.
 ///
 /// # Errors
 ///
 /// Git's configuration cannot be written.
-pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(), Error> {
+pub(crate) fn set_up_merging(
+    repository: &Repository,
+    record: &RecordFiles,
+) -> Result<Vec<PathBuf>, Error> {
     let Some(command) = own_merge_command() else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let Some(manifest) = repository.relative(record.manifest()) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let (pattern, probe) = (
         pattern_of(&manifest),
@@ -28,7 +37,7 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
         MergeRule {
             pattern: &pattern,
             probe: &probe,
-            driver: "unfurl",
+            driver: DRIVER,
         },
         MergeRule {
             pattern: "**/*jobs.tsv",
@@ -37,11 +46,23 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
         },
     ];
     let driver = MergeDriver {
-        name: "unfurl",
+        name: DRIVER,
         description: "merges the records of ensembles",
         command: &command,
     };
     repository.ensure_merge_rules(&driver, &rules)
+}
+
+/// Returns a message for the user if the clone lacks the merge driver, once for each clone.
+pub(super) fn missing_driver_notice(repository: &Repository) -> Option<String> {
+    if repository.merge_driver(DRIVER).is_some() || !repository.is_first_time(TOLD) {
+        return None;
+    }
+    Some(format!(
+        "git in `{}` merges records line by line, because the merge driver is not set up; \
+         `unfurl git-setup` sets it up",
+        repository.root().display()
+    ))
 }
 
 /// Returns the `.gitattributes` pattern that matches a single file. `ensemble.yaml` matches in every folder.

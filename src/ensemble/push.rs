@@ -56,7 +56,7 @@ pub(crate) fn push(
             });
             return Ok(());
         }
-        repository.fetch(&target.remote, FETCH_TIMEOUT)?;
+        repository.fetch(&target, FETCH_TIMEOUT)?;
         let mut rebase = RecordRebase::prepare(repository, record, &target)?;
         repository.rebase(&target, &mut rebase)?;
         rebase.rename_local_files();

@@ -182,7 +182,7 @@ impl RecordCommit {
                 return commits;
             }
         }
-        commits.install_merge_rules(&self.repository, &self.record);
+        commits.note_missing_merge_driver(&self.repository);
         if self.request.push {
             commits.push(&self.repository, &self.record);
         }
@@ -242,7 +242,7 @@ fn find_repository(
 
 /// Patterns of files that must not be committed, each with a path to test it. Projects of older versions do
 /// not ignore all of them.
-const EXCLUDED_PATTERNS: [(&str, &str); 12] = [
+const EXCLUDED_PATTERNS: [(&str, &str); 13] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
@@ -251,18 +251,23 @@ const EXCLUDED_PATTERNS: [(&str, &str); 12] = [
     ("**/active/local/", "active/local/x"),
     ("*.tmp.*", "ensemble.yaml.tmp.0"),
     ("*.yaml.lock", "ensemble.yaml.lock"),
+    ("*.lfs.lock", "ensemble.yaml.lfs.lock"),
     ("*.rescue", "ensemble.yaml.A.rescue"),
     ("*.owner.lock", "ensemble.yaml.owner.lock"),
     ("**/local/digest.key", "local/digest.key"),
     ("**/local/trust.yaml", "local/trust.yaml"),
 ];
 
-/// Excludes a job's private files from git, in this clone only (`.git/info/exclude`).
+/// Excludes a job's private files from git, in this clone only (`.git/info/exclude`), and repairs what a killed job
+/// left in the repository.
 pub(crate) fn exclude_from_git(base: &Path) {
     if let Ok(Some(repository)) = Repository::discover(base) {
-        for (pattern, probe) in EXCLUDED_PATTERNS {
-            // A repository that is not writable must not fail a job that has already run.
-            repository.ensure_excluded(pattern, &base.join(probe)).ok();
-        }
+        let probes = EXCLUDED_PATTERNS.map(|(pattern, probe)| (pattern, base.join(probe)));
+        let patterns = probes
+            .each_ref()
+            .map(|(pattern, probe)| (*pattern, probe.as_path()));
+        // A repository that is not writable must not fail a job that has already run.
+        repository.ensure_excluded(&patterns).ok();
+        repository.repair().ok();
     }
 }

@@ -31,6 +31,8 @@ impl GitCommand {
             "gc.auto=0",
             "-c",
             "maintenance.auto=false",
+            "-c",
+            "core.fsync=all",
         ];
         let words = words.into_iter().map(Into::into);
         let mut helper = Helper::new(fixed.map(str::to_owned).into_iter().chain(words));

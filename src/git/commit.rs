@@ -4,13 +4,13 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::build::TreeUpdateBuilder;
 use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
 
 use super::Error;
+use super::branch_update::BranchUpdate;
 use super::command::error_text;
 use super::hooks::CommitHooks;
-use super::index::unstatted_entry;
+use super::objects::TreeChange;
 use super::repository::Repository;
 use crate::system::fs;
 
@@ -28,13 +28,13 @@ pub struct CommitOutcome {
     pub warnings: Vec<String>,
 }
 
-/// A change of one path in a tree.
+/// The index entries that a commit sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TreeChange {
-    /// Set the path to a file, a symbolic link or the commit of a submodule.
-    Set(Oid, FileMode),
-    /// Remove the path, if it exists.
-    Remove,
+enum IndexChange {
+    /// Those of the committed files.
+    ToCommit,
+    /// Those of files that hooks have changed.
+    OfHooks,
 }
 
 impl Repository {
@@ -48,20 +48,16 @@ impl Repository {
         paths.sort();
         paths.dedup();
         self.check_ready_to_commit()?;
-        let outcome = self.commit_as(message, |base| {
+        let mut outcome = self.commit_as(message, IndexChange::ToCommit, |base| {
             let mut contents = Vec::new();
             for path in &paths {
                 contents.push((path.clone(), self.store_worktree_path(path)?));
             }
             self.tree_with(base, &contents)
         })?;
-        if outcome.is_none() && !paths.is_empty() {
-            // A process killed right after this commit may have left the index outdated.
-            let tree = self.tip()?.and_then(|tip| tip.tree().ok());
-            if let Some(tree) = tree {
-                // A failure here is ignored, because the next commit reports it.
-                self.refresh_index(&paths, tree.id());
-            }
+        match (self.repair_index(&paths), &mut outcome) {
+            (Err(error), Some(outcome)) => outcome.warnings.push(error.to_string()),
+            (repaired, _) => repaired?,
         }
         Ok(outcome)
     }
@@ -69,10 +65,13 @@ impl Repository {
     /// Commits the index as the user has staged it.
     pub fn commit_staged(&self, message: &str) -> Result<Option<CommitOutcome>, Error> {
         self.check_ready_to_commit()?;
-        self.commit_as(message, |_| {
-            let index = self.inner.index();
-            let tree = index.and_then(|mut index| index.write_tree());
-            tree.map_err(self.failed("read the index"))
+        self.commit_as(message, IndexChange::OfHooks, |_| {
+            let write = || {
+                let mut index = self.inner.index()?;
+                index.read(true)?;
+                index.write_tree()
+            };
+            self.stored(|| write().map_err(self.failed("read the index")))
         })
     }
 
@@ -81,6 +80,7 @@ impl Repository {
     fn commit_as(
         &self,
         message: &str,
+        index: IndexChange,
         tree: impl Fn(Option<&git2::Tree<'_>>) -> Result<Oid, Error>,
     ) -> Result<Option<CommitOutcome>, Error> {
         let mut tries = 0;
@@ -98,17 +98,32 @@ impl Repository {
                 return Ok(None);
             }
             let mut hooks = CommitHooks::prepare(self, new)?;
-            let new = hooks.run_pre_commit(new)?;
+            let given = new;
+            let new = hooks.run_pre_commit(given)?;
             let message = hooks.run_commit_msg(message)?;
-            let id = self.create_commit(new, parent.as_ref(), &message, None)?;
+            let create = || self.create_commit(new, parent.as_ref(), &message, None);
+            let id = self.stored(create)?;
             let files = self.differences(base.as_ref(), new)?;
-            self.sync_objects(id, new, &files);
-            let log = format!("commit: {}", message.lines().next().unwrap_or_default());
-            match self.advance(parent.as_ref().map(git2::Commit::id), id, &log) {
+            self.sync_objects(id, new, &files)?;
+            let staged = match index {
+                IndexChange::ToCommit => files.clone(),
+                IndexChange::OfHooks => self.differences_of(given, new)?,
+            };
+            let update = BranchUpdate {
+                from: parent.as_ref().map(git2::Commit::id),
+                to: id,
+                log: &format!("commit: {}", message.lines().next().unwrap_or_default()),
+                is_checkout: false,
+            };
+            let moved = self.move_branch(&update, |operation| {
+                let change = (!staged.is_empty()).then_some(&staged);
+                let change = change.map(|files| self.prepare_index(operation, files, new));
+                change.transpose()
+            });
+            match moved {
                 Err(Error::ConcurrentCommit { .. }) if tries < MAX_ATTEMPTS => {}
                 Err(error) => return Err(error),
-                Ok(()) => {
-                    let mut warnings = self.refresh_index(&files, new);
+                Ok(mut warnings) => {
                     warnings.extend(hooks.run_post_commit());
                     return Ok(Some(CommitOutcome {
                         id: id.to_string(),
@@ -140,65 +155,8 @@ impl Repository {
         self.inner.find_tree(tree).is_ok_and(|tree| tree.is_empty())
     }
 
-    /// Creates a tree that equals `base` except for the given paths.
-    pub(super) fn tree_with(
-        &self,
-        base: Option<&git2::Tree<'_>>,
-        contents: &[(PathBuf, TreeChange)],
-    ) -> Result<Oid, Error> {
-        let failed = || self.failed("create a tree");
-        let empty_tree;
-        let base = if let Some(base) = base {
-            base
-        } else {
-            let empty = self.inner.treebuilder(None).and_then(|tree| tree.write());
-            let empty = empty.and_then(|id| self.inner.find_tree(id));
-            empty_tree = empty.map_err(failed())?;
-            &empty_tree
-        };
-        let mut update = TreeUpdateBuilder::new();
-        for (path, content) in contents {
-            let name = path.as_os_str().as_bytes();
-            match content {
-                TreeChange::Set(id, mode) => {
-                    update.upsert(name, *id, *mode);
-                }
-                TreeChange::Remove if base.get_path(path).is_ok() => {
-                    update.remove(name);
-                }
-                TreeChange::Remove => {}
-            }
-        }
-        // `TreeUpdateBuilder` fails if a file replaces a folder or the reverse.
-        update
-            .create_updated(&self.inner, base)
-            .or_else(|_| self.tree_with_index(base, contents))
-            .map_err(failed())
-    }
-
-    /// Does the same with an in-memory index. Slower, because it reads the whole tree.
-    fn tree_with_index(
-        &self,
-        base: &git2::Tree<'_>,
-        contents: &[(PathBuf, TreeChange)],
-    ) -> Result<Oid, git2::Error> {
-        let mut index = git2::Index::new()?;
-        index.read_tree(base)?;
-        for (path, _) in contents {
-            if index.get_path(path, 0).is_some() {
-                index.remove(path, 0)?;
-            }
-        }
-        for (path, content) in contents {
-            if let TreeChange::Set(id, mode) = content {
-                index.add(&unstatted_entry(path, *id, u32::from(*mode)))?;
-            }
-        }
-        index.write_tree_to(&self.inner)
-    }
-
     /// Stores the current content of a path in the object database.
-    fn store_worktree_path(&self, path: &Path) -> Result<TreeChange, Error> {
+    pub(super) fn store_worktree_path(&self, path: &Path) -> Result<TreeChange, Error> {
         let file = self.root().join(path);
         let is_link = fs::is_symlink(&file);
         if fs::is_dir(&file) && !is_link {
@@ -214,14 +172,14 @@ impl Repository {
         }
         let id = if is_link {
             let target = fs::read_link(&file)?;
-            let written = self.inner.blob(target.as_os_str().as_bytes());
-            written.map_err(self.failed("add a link"))?
+            let write = || self.inner.blob(target.as_os_str().as_bytes());
+            self.stored(|| write().map_err(self.failed("add a link")))?
         } else if self.has_filter(path) {
             self.check_filters(&[path.to_owned()])?;
-            self.store_filtered(path, &file)?
+            self.stored(|| self.store_filtered(path, &file))?
         } else {
-            let written = self.inner.blob_path(&file);
-            written.map_err(self.failed("add a file"))?
+            let write = || self.inner.blob_path(&file);
+            self.stored(|| write().map_err(self.failed("add a file")))?
         };
         let mode = if is_link {
             FileMode::Link
@@ -296,6 +254,12 @@ impl Repository {
         Ok(paths)
     }
 
+    fn differences_of(&self, from: Oid, to: Oid) -> Result<Vec<PathBuf>, Error> {
+        let from = self.inner.find_tree(from);
+        let from = from.map_err(self.failed("read the commit"))?;
+        self.differences(Some(&from), to)
+    }
+
     /// Creates a commit object without moving any branch. `author` defaults to the user.
     pub(super) fn create_commit(
         &self,
@@ -342,65 +306,6 @@ impl Repository {
             });
         }
         Oid::from_str(&output.text()).map_err(self.failed("commit"))
-    }
-
-    /// Moves the checked-out branch (or a detached `HEAD`) to `to`, if it still points at `from`.
-    pub(super) fn advance(&self, from: Option<Oid>, to: Oid, log: &str) -> Result<(), Error> {
-        let head = self.inner.find_reference("HEAD");
-        let head = head.map_err(self.failed("find the commit"))?;
-        let branch = head.symbolic_target().ok().flatten().map(str::to_owned);
-        let name = branch.as_deref().unwrap_or("HEAD");
-        let moved = match from {
-            Some(from) => self.inner.reference_matching(name, to, true, from, log),
-            None => self.inner.reference(name, to, false, log),
-        };
-        match moved {
-            Ok(_) => {
-                let file = if branch.is_some() {
-                    self.inner.commondir()
-                } else {
-                    self.inner.path()
-                };
-                fs::sync_dir(&file.join(name)).ok();
-                Ok(())
-            }
-            Err(error) => Err(match error.code() {
-                ErrorCode::Modified | ErrorCode::Exists => Error::ConcurrentCommit {
-                    path: self.root().to_owned(),
-                },
-                ErrorCode::Locked => Error::Locked {
-                    path: self.root().to_owned(),
-                    subject: name.to_owned(),
-                },
-                _ => self.failed("commit")(error),
-            }),
-        }
-    }
-
-    /// Syncs the objects of a commit to disk before a branch points at them. Failures are ignored: the
-    /// objects are then as safe as with git's default settings.
-    pub(super) fn sync_objects(&self, commit: Oid, tree: Oid, files: &[PathBuf]) {
-        let mut ids = vec![commit, tree];
-        if let Ok(tree) = self.inner.find_tree(tree) {
-            for path in files.iter().flat_map(|file| file.ancestors()) {
-                if let Ok(entry) = tree.get_path(path) {
-                    ids.push(entry.id());
-                }
-            }
-        }
-        ids.sort();
-        ids.dedup();
-        let mut folders = std::collections::BTreeSet::new();
-        for id in ids {
-            let id = id.to_string();
-            let folder = self.inner.commondir().join("objects").join(&id[..2]);
-            if fs::sync_dir(&folder.join(&id[2..])).is_ok() {
-                folders.insert(folder);
-            }
-        }
-        for folder in folders {
-            fs::sync_dir(&folder).ok();
-        }
     }
 }
 

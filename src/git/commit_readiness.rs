@@ -20,6 +20,7 @@ impl Repository {
             });
         }
         self.check_git_folder()?;
+        self.repair()?;
         self.identities()?;
         if self.is_setting_enabled("commit.gpgsign") {
             self.check_signer()?;

@@ -83,12 +83,8 @@ pub enum Error {
     #[error("other processes keep committing to the git repository `{}` at the same time", path.display())]
     ConcurrentCommit { path: PathBuf },
     /// A lock file of git prevents the operation.
-    #[error("git's lock file `{subject}.lock` exists in the git repository `{}`", path.display())]
-    Locked {
-        path: PathBuf,
-        /// The name of the locked file or reference.
-        subject: String,
-    },
+    #[error("git's lock file `{}` exists: another process changes the git repository `{}`, or was killed", lock.display(), path.display())]
+    Locked { path: PathBuf, lock: PathBuf },
     #[error("the hook `{name}` of the git repository `{}` refused the commit: {message}", path.display())]
     Hook {
         path: PathBuf,
@@ -204,9 +200,10 @@ impl Error {
             Self::Unfinished {
                 resume_commands, ..
             } => return Some(format!("end it first: `{resume_commands}`")),
-            Self::Locked { subject, .. } => {
+            Self::Locked { lock, .. } => {
                 return Some(format!(
-                    "if no git process is running there, delete `{subject}.lock` in its `.git`"
+                    "make sure that no git process runs there, and delete `{}`",
+                    lock.display()
                 ));
             }
             Self::UnsupportedFormat { .. } => {

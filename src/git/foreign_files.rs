@@ -8,7 +8,7 @@ use super::special_files;
 use crate::system::fs::{self, EntryKind, WalkLimits};
 
 /// Files and folders in a `.git` folder that commits and fetches write.
-const WRITTEN: [&str; 13] = [
+const WRITTEN: [&str; 14] = [
     "HEAD",
     "ORIG_HEAD",
     "FETCH_HEAD",
@@ -22,6 +22,7 @@ const WRITTEN: [&str; 13] = [
     "packed-refs",
     "refs",
     "shallow",
+    "unfurl",
 ];
 
 impl Repository {

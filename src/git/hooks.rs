@@ -10,6 +10,7 @@ use git2::Oid;
 use super::Error;
 use super::command::error_text;
 use super::isolation::Isolation;
+use super::operation::{Operation, OperationRecord};
 use super::repository::Repository;
 use crate::system::fs;
 
@@ -19,17 +20,17 @@ const TIME_LIMIT: Duration = Duration::from_mins(5);
 /// The hooks of one commit, with a private index if they are enabled.
 pub(super) struct CommitHooks<'r> {
     repository: &'r Repository,
-    /// A temporary folder for the private index and the message; `None` if hooks are disabled.
-    folder: Option<fs::TemporaryDir>,
+    /// An operation with the private index and the message; `None` if hooks are disabled.
+    folder: Option<Operation>,
 }
 
 impl<'r> CommitHooks<'r> {
     /// Prepares the hooks for a commit of a tree.
     pub(super) fn prepare(repository: &'r Repository, tree: Oid) -> Result<Self, Error> {
         let folder = if repository.isolation().is_ok_and(Isolation::runs_hooks) {
-            let folder = fs::TemporaryDir::create_in(repository.inner.path(), "unfurl-commit-")?;
+            let folder = repository.begin_operation(OperationRecord::new(), &[])?;
             let failed = || repository.failed("prepare hooks");
-            let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
+            let mut index = git2::Index::open(&folder.path("index")).map_err(failed())?;
             let tree = repository.inner.find_tree(tree).map_err(failed())?;
             let written = index.read_tree(&tree).and_then(|()| index.write());
             written.map_err(failed())?;
@@ -47,7 +48,7 @@ impl<'r> CommitHooks<'r> {
         };
         self.run_hook("pre-commit", &[])?;
         let failed = || self.repository.failed("read the index after a hook");
-        let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
+        let mut index = git2::Index::open(&folder.path("index")).map_err(failed())?;
         index
             .write_tree_to(&self.repository.inner)
             .map_err(failed())
@@ -58,7 +59,7 @@ impl<'r> CommitHooks<'r> {
         let Some(folder) = &self.folder else {
             return Ok(message.to_owned());
         };
-        let file = folder.path().join("COMMIT_EDITMSG");
+        let file = folder.path("COMMIT_EDITMSG");
         fs::write_plain(&file, message.as_bytes(), None)?;
         let name = file.to_string_lossy().into_owned();
         self.run_hook("commit-msg", &[&name])?;
@@ -79,7 +80,7 @@ impl<'r> CommitHooks<'r> {
         };
         let mut call = vec!["hook", "run", "--ignore-missing", name, "--"];
         call.extend(words);
-        let index = folder.path().join("index").to_string_lossy().into_owned();
+        let index = folder.path("index").to_string_lossy().into_owned();
         let call = self.repository.git(call)?;
         let call = call
             .time_limit(TIME_LIMIT)

@@ -1,8 +1,13 @@
 //! Installs merge drivers and attribute rules in this clone only (`.git/config`, `.git/info/attributes`),
 //! without changing tracked files.
 
+use std::path::{Path, PathBuf};
+
 use super::Error;
+use super::lock_file::GitLock;
+use super::operation::{FOLDER, OperationRecord};
 use super::repository::Repository;
+use crate::system::fs::{self, Beneath};
 use crate::text::without_logins;
 
 /// A merge driver: a program that git calls to merge files.
@@ -24,6 +29,9 @@ pub struct MergeRule<'a> {
     pub probe: &'a str,
     pub driver: &'a str,
 }
+
+/// The maximum size of a file with settings.
+const MAX_SETTINGS_BYTES: u64 = 16 << 20;
 
 /// Commands of git that contact no remote.
 const LOCAL_COMMANDS: &[&str] = &[
@@ -68,33 +76,80 @@ const LOCAL_COMMANDS: &[&str] = &[
 ];
 
 impl Repository {
-    /// Defines a merge driver and adds the rules that are not yet in effect.
+    /// Defines a merge driver and adds the rules that are not yet in effect. Returns the files that were changed.
     pub fn ensure_merge_rules(
         &self,
         driver: &MergeDriver<'_>,
         rules: &[MergeRule<'_>],
-    ) -> Result<(), Error> {
-        let failed = || self.failed("write its configuration");
-        let config = self.inner.config().map_err(failed())?;
-        let section = format!("merge.{}", driver.name);
-        let key = format!("{section}.driver");
-        if config.get_string(&key).ok().as_deref() != Some(driver.command) {
-            let mut own = config
-                .open_level(git2::ConfigLevel::Local)
-                .map_err(failed())?;
-            own.set_str(&format!("{section}.name"), driver.description)
-                .map_err(failed())?;
-            own.set_str(&key, driver.command).map_err(failed())?;
+    ) -> Result<Vec<PathBuf>, Error> {
+        self.check_git_folder()?;
+        self.repair()?;
+        let mut changed = Vec::new();
+        if self.merge_driver(driver.name).as_deref() != Some(driver.command) {
+            let section = format!("merge.{}", driver.name);
+            let settings = [
+                (format!("{section}.name"), driver.description),
+                (format!("{section}.driver"), driver.command),
+            ];
+            changed.push(self.change_settings(&settings)?);
         }
         let missing = rules.iter().filter(|rule| !self.has_merge_rule(rule));
         let lines = missing.map(|rule| format!("{} merge={}", rule.pattern, rule.driver));
-        self.append_to_info_file("attributes", &lines.collect::<Vec<_>>())?;
-        Ok(())
+        if self.append_to_info_file("attributes", &lines.collect::<Vec<_>>())? {
+            changed.push(self.inner.commondir().join("info/attributes"));
+        }
+        Ok(changed)
+    }
+
+    /// Returns the command of a merge driver.
+    pub fn merge_driver(&self, name: &str) -> Option<String> {
+        let config = self.inner.config().ok()?;
+        config.get_string(&format!("merge.{name}.driver")).ok()
+    }
+
+    /// Changes settings of this clone, atomically and durably. Returns the changed file.
+    fn change_settings(&self, settings: &[(String, &str)]) -> Result<PathBuf, Error> {
+        let file = self.inner.commondir().join("config");
+        // A trusted repository may have a link here.
+        let target = fs::canonicalize(&file).unwrap_or_else(|_| file.clone());
+        let lock = self.inner.commondir().join("config.lock");
+        let operation = self.begin_operation(OperationRecord::new(), &[&lock])?;
+        let lock = GitLock::acquire(&lock, self.root())?;
+        let new = operation.path("config");
+        let mode = fs::mode_of(&target).ok();
+        fs::write_plain(&new, &fs::read_within(&target, MAX_SETTINGS_BYTES)?, mode)?;
+        let write = || {
+            let mut config = git2::Config::open(&new)?;
+            for (key, value) in settings {
+                config.set_str(key, value)?;
+            }
+            Ok(())
+        };
+        write().map_err(self.failed("write its configuration"))?;
+        let text = fs::read_within(&new, MAX_SETTINGS_BYTES)?;
+        fs::write_atomic(&target, &text, mode)?;
+        lock.release()?;
+        Ok(file)
+    }
+
+    /// Whether this is the first call with this name in this clone.
+    pub fn is_first_time(&self, name: &str) -> bool {
+        let done = || {
+            let shared = Beneath::open(self.inner.commondir())?;
+            let marker = Path::new(FOLDER).join(name);
+            if shared.info(&marker)?.is_some() {
+                return Ok(false);
+            }
+            shared.write_plain(&marker, b"", None)?;
+            Ok::<_, fs::Error>(true)
+        };
+        // If the clone cannot be written, the message comes again.
+        done().unwrap_or(true)
     }
 
     fn has_merge_rule(&self, rule: &MergeRule<'_>) -> bool {
         let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
-        let path = std::path::Path::new(rule.probe);
+        let path = Path::new(rule.probe);
         let value = self.inner.get_attr_bytes(path, "merge", flags);
         value.is_ok_and(|value| value == Some(rule.driver.as_bytes()))
     }

@@ -3,7 +3,9 @@
 //! [`Repository`] is the entry point. Network operations run the git program, which has the user's
 //! credentials; only [`lfs`] connects to servers itself.
 
+mod branch_update;
 mod calls;
+mod checkout;
 mod command;
 mod commit;
 mod commit_readiness;
@@ -12,13 +14,18 @@ mod exposed_file;
 mod foreign_files;
 mod hooks;
 mod index;
+mod info_files;
 mod isolation;
 pub mod lfs;
 mod local_remote;
 mod local_settings;
+mod lock_file;
 mod merge_drivers;
 mod named_files;
+mod objects;
+mod operation;
 mod own_driver;
+mod push_locks;
 mod rebase;
 mod remote;
 mod repository;

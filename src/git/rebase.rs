@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use git2::{FileMode, Oid};
 
 use super::Error;
-use super::commit::TreeChange;
+use super::objects::TreeChange;
 use super::remote::Upstream;
 use super::repository::Repository;
 
@@ -76,10 +76,12 @@ impl Repository {
                 continue;
             }
             let message = rules.message(&String::from_utf8_lossy(commit.message_bytes()));
-            let new = self.create_commit(tree, Some(&onto), &message, Some(&commit.author()))?;
+            let author = commit.author();
+            let create = || self.create_commit(tree, Some(&onto), &message, Some(&author));
+            let new = self.stored(create)?;
             let base = onto.tree().map_err(self.failed("read the commit"))?;
             let files = self.differences(Some(&base), tree)?;
-            self.sync_objects(new, tree, &files);
+            self.sync_objects(new, tree, &files)?;
             onto = self.find_commit(new)?;
             commits += 1;
         }
@@ -144,21 +146,25 @@ impl Repository {
         let mut contents = Vec::new();
         let mut conflicts = Vec::new();
         for path in self.differences(Some(&base), ours.id())? {
-            let [old, own] = [&base, &ours].map(|tree| tree_entry(tree, &path));
-            let old = self.rewritten(rules, &path, old)?.1;
-            let (path, own) = self.rewritten(rules, &path, own)?;
+            let [old, own] = [&base, &ours].map(|tree| self.local_file(rules, tree, &path));
+            let (old, own) = (old?, own?);
+            let path = own.path;
             let there = tree_entry(&theirs, &path);
-            if there == old || there == own {
+            if there == old.entry || there == own.entry {
+                if let Some(content) = own.content.filter(|_| own.is_rewritten) {
+                    self.store_content(&content)?;
+                }
                 contents.push((
                     path,
-                    own.map_or(TreeChange::Remove, |(id, mode)| TreeChange::Set(id, mode)),
+                    own.entry
+                        .map_or(TreeChange::Remove, |(id, mode)| TreeChange::Set(id, mode)),
                 ));
                 continue;
             }
             let versions = FileVersions {
-                base: self.content_of(old),
+                base: old.content,
                 theirs: self.content_of(there),
-                ours: self.content_of(own),
+                ours: own.content,
             };
             let merged = match rules.merge(&path, &versions) {
                 MergedFile::LineByLine => merge_line_by_line(&versions),
@@ -168,11 +174,8 @@ impl Repository {
                 conflicts.push(path);
                 continue;
             };
-            let id = self
-                .inner
-                .blob(&bytes)
-                .map_err(self.failed("write a file"))?;
-            let mode = own.or(there).map_or(FileMode::Blob, |(_, mode)| mode);
+            let id = self.store_content(&bytes)?;
+            let mode = own.entry.or(there).map_or(FileMode::Blob, |(_, mode)| mode);
             contents.push((path, TreeChange::Set(id, mode)));
         }
         if conflicts.is_empty() {
@@ -190,22 +193,37 @@ impl Repository {
         Some(blob.content().to_vec())
     }
 
-    /// Returns the path and content of a file of a local commit after the rules have rewritten them.
-    fn rewritten(
+    fn store_content(&self, content: &[u8]) -> Result<Oid, Error> {
+        let write = || self.inner.blob(content);
+        self.stored(|| write().map_err(self.failed("write a file")))
+    }
+
+    /// Returns a file of a local commit after the rules have rewritten it.
+    fn local_file(
         &self,
         rules: &dyn RebaseRules,
+        tree: &git2::Tree<'_>,
         path: &Path,
-        file: Option<TreeFile>,
-    ) -> Result<(PathBuf, Option<TreeFile>), Error> {
-        let content = self.content_of(file).unwrap_or_default();
-        let Some((path, new)) = rules.rewrite(path, &content) else {
-            return Ok((path.to_owned(), file));
+    ) -> Result<LocalFile, Error> {
+        let entry = tree_entry(tree, path);
+        let content = self.content_of(entry);
+        let new = rules.rewrite(path, content.as_deref().unwrap_or_default());
+        let Some((path, new)) = new else {
+            return Ok(LocalFile {
+                path: path.to_owned(),
+                entry,
+                content,
+                is_rewritten: false,
+            });
         };
-        let Some((_, mode)) = file else {
-            return Ok((path, None));
-        };
-        let id = self.inner.blob(&new).map_err(self.failed("write a file"))?;
-        Ok((path, Some((id, mode))))
+        let id = Oid::hash_object(git2::ObjectType::Blob, &new);
+        let id = id.map_err(self.failed("write a file"))?;
+        Ok(LocalFile {
+            path,
+            entry: entry.map(|(_, mode)| (id, mode)),
+            content: content.map(|_| new),
+            is_rewritten: true,
+        })
     }
 
     /// Returns the versions of the files that satisfy `selects` and that local commits changed since the local
@@ -240,6 +258,15 @@ impl Repository {
         });
         Ok(versions.collect())
     }
+}
+
+/// A file of a local commit, as the rules have rewritten it.
+struct LocalFile {
+    path: PathBuf,
+    entry: Option<TreeFile>,
+    content: Option<Vec<u8>>,
+    /// Whether the content may be missing among the objects.
+    is_rewritten: bool,
 }
 
 /// A file in a tree: the id of its content and its mode.

@@ -1,20 +1,36 @@
-//! The remotes of a repository: fetch, fast-forward and push. A push is never forced.
+//! The remotes of a repository: fetch and push. A push is never forced.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
-use git2::build::CheckoutBuilder;
-use git2::{Direction, ErrorCode, Oid};
+use git2::{Direction, Oid};
 
 use super::Error;
 use super::command::error_text;
+use super::lock_file::GitLock;
+use super::operation::{FETCHED_REFS, OperationRecord, PushRecord};
 use super::repository::Repository;
 use crate::system::process::Output;
+use crate::system::{clock, survivors};
 
 /// The maximum number of commits named in a message.
 const MAX_LISTED_COMMITS: usize = 5;
 /// The time limit of a push.
 const PUSH_TIME_LIMIT: Duration = Duration::from_mins(5);
+
+/// The words of git's fetch: fetched objects become a pack, which git syncs, and no other reference changes.
+const FETCH: [&str; 10] = [
+    "-c",
+    "fetch.unpackLimit=1",
+    "-c",
+    "fetch.writeCommitGraph=false",
+    "fetch",
+    "--quiet",
+    "--no-recurse-submodules",
+    "--no-tags",
+    "--no-prune",
+    "--refmap=",
+];
 
 /// The remote branch that a local branch follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,19 +132,36 @@ impl Repository {
         }
     }
 
-    /// Fetches from a remote. The working tree stays unchanged.
-    pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
+    /// Fetches the branch that the upstream names. The working tree stays unchanged.
+    ///
+    /// Git writes to a reference of this operation alone, so that a killed git leaves no lock on a reference of the
+    /// user. The remote-tracking reference then follows here.
+    pub fn fetch(&self, upstream: &Upstream, limit: Duration) -> Result<(), Error> {
         self.check_git_folder()?;
-        let mut words = vec!["fetch", "--quiet", "--no-recurse-submodules"];
-        let program = self.isolation()?.server_program(remote, "uploadpack");
-        words.extend(program.as_deref());
-        words.extend(["--", remote]);
-        self.check_addresses(remote, false)?;
-        let output = self.git(words)?.time_limit(limit).run()?;
-        if output.is_ok() {
+        let Some(tracking) = &upstream.tracking else {
             return Ok(());
+        };
+        let program = self
+            .isolation()?
+            .server_program(&upstream.remote, "uploadpack");
+        self.check_addresses(&upstream.remote, false)?;
+        let lock = self.lock_file_of(tracking);
+        let operation = self.begin_operation(OperationRecord::new(), &[&lock])?;
+        let own = format!("{FETCHED_REFS}/{}", operation.id);
+        let refs = format!("+{}:{own}", upstream.branch);
+        let mut words = FETCH.map(str::to_owned).to_vec();
+        words.extend(program);
+        words.extend(["--".to_owned(), upstream.remote.clone(), refs]);
+        let output = self.git(words)?.time_limit(limit).run()?;
+        if !output.is_ok() {
+            return Err(self.unreachable(&upstream.remote, &output));
         }
-        Err(self.unreachable(remote, &output))
+        self.sync_packs()?;
+        let fetched = self.inner.refname_to_id(&own);
+        let fetched = fetched.map_err(self.failed("find the fetched commit"))?;
+        let lock = GitLock::acquire(&lock, self.root())?;
+        let log = format!("fetch {}", upstream.remote);
+        self.set_reference(tracking, fetched, &log, lock, &operation)
     }
 
     fn unreachable(&self, remote: &str, output: &Output) -> Error {
@@ -194,105 +227,21 @@ impl Repository {
         Some(names.join(", "))
     }
 
-    /// Fast-forwards the branch and the working tree to the upstream and returns the changed files.
-    ///
-    /// # Errors
-    ///
-    /// Uncommitted changes would be overwritten; nothing is changed then.
-    pub fn fast_forward(&self, upstream: &Upstream) -> Result<Vec<PathBuf>, Error> {
-        let Some(there) = self.fetched_commit(upstream) else {
-            return Ok(Vec::new());
-        };
-        self.checkout_commit(there, &format!("unfurl: fast-forward to {upstream}"))
-    }
-
-    /// Checks out a commit: first the files, then the branch.
-    ///
-    /// A crash in between leaves uncommitted changes, and never a branch that is newer than the files.
-    pub(super) fn checkout_commit(&self, to: Oid, log: &str) -> Result<Vec<PathBuf>, Error> {
-        let tip = self.tip()?;
-        let commit = self.inner.find_commit(to);
-        let tree = commit.and_then(|commit| commit.tree());
-        let tree = tree.map_err(self.failed("find the commit"))?;
-        let base = match &tip {
-            Some(tip) => Some(tip.tree().map_err(self.failed("read the commit"))?),
-            None => None,
-        };
-        let files = self.differences(base.as_ref(), tree.id())?;
-        let conflicting = self.changed_files(&files)?;
-        if !conflicting.is_empty() {
-            return Err(Error::WouldOverwrite {
-                path: self.root().to_owned(),
-                files: conflicting,
-            });
-        }
-        self.checkout_files(&tree, &files)?;
-        self.advance(tip.map(|tip| tip.id()), to, log)?;
-        Ok(files)
-    }
-
-    fn changed_files(&self, files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-        let paths: Vec<&std::path::Path> = files.iter().map(PathBuf::as_path).collect();
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut changed = self.changes(&paths)?;
-        changed.retain(|path| {
-            files
-                .iter()
-                .any(|file| file == path || file.starts_with(path))
-        });
-        Ok(changed)
-    }
-
-    fn checkout_files(&self, tree: &git2::Tree<'_>, files: &[PathBuf]) -> Result<(), Error> {
-        if files.iter().any(|file| self.has_filter(file)) {
-            self.check_filters(files)?;
-            return self.checkout_with_git(tree);
-        }
-        let mut options = CheckoutBuilder::new();
-        options.safe().overwrite_ignored(false);
-        let done = self
-            .inner
-            .checkout_tree(tree.as_object(), Some(&mut options));
-        done.map_err(|error| match error.code() {
-            ErrorCode::Conflict => Error::WouldOverwrite {
-                path: self.root().to_owned(),
-                files: Vec::new(),
-            },
-            ErrorCode::Locked => Error::Locked {
-                path: self.root().to_owned(),
-                subject: "index".to_owned(),
-            },
-            _ => self.failed("check out")(error),
-        })
-    }
-
-    /// Filter programs, such as git-lfs, are run by git, so git does the checkout.
-    fn checkout_with_git(&self, tree: &git2::Tree<'_>) -> Result<(), Error> {
-        let old = match self.tip()? {
-            Some(tip) => tip.tree_id().to_string(),
-            None => return Ok(()),
-        };
-        let new = tree.id().to_string();
-        let call = self.git(["read-tree", "-m", "-u", &old, &new])?;
-        call.run_checked("check out").map(drop)
-    }
-
     /// Pushes the checked-out branch. If the remote has other commits, returns [`PushOutcome::Behind`].
     pub fn push(&self, target: &Upstream) -> Result<PushOutcome, Error> {
         let own = self.branch().ok_or_else(|| Error::Detached {
             path: self.root().to_owned(),
         })?;
         let refs = format!("refs/heads/{own}:{}", target.branch);
-        let mut words = vec!["push", "--porcelain"];
+        // The lock on the remote-tracking reference is held here, so git would wait for it in vain.
+        let mut words = vec!["-c", "core.filesRefLockTimeout=0", "push", "--porcelain"];
         let program = self
             .isolation()?
             .server_program(&target.remote, "receivepack");
         words.extend(program.as_deref());
         words.extend(["--", &target.remote, &refs]);
         self.check_push(&target.remote)?;
-        let output = self.git(words)?.time_limit(PUSH_TIME_LIMIT).run()?;
+        let output = self.run_push(target, &own, words)?;
         if output.is_ok() {
             return Ok(PushOutcome::Done);
         }
@@ -318,5 +267,35 @@ impl Repository {
             remote: target.remote.clone(),
             message: format!("{summary}; {}", error_text(&output)),
         })
+    }
+
+    /// Runs git's push, and sets the remote-tracking reference after it.
+    ///
+    /// The lock on that reference is held meanwhile, so that git cannot leave one behind.
+    fn run_push(&self, target: &Upstream, branch: &str, words: Vec<&str>) -> Result<Output, Error> {
+        let lock = target.tracking.as_ref().map(|name| self.lock_file_of(name));
+        let mut record = OperationRecord::new();
+        let push = PushRecord {
+            remote: target.remote.clone(),
+            branch: target.branch.clone(),
+            started: clock::now().as_second(),
+        };
+        record.push = Some(push.clone());
+        let locks: Vec<&Path> = lock.as_deref().into_iter().collect();
+        let operation = self.begin_operation(record, &locks)?;
+        let lock = lock.map(|lock| GitLock::acquire(&lock, self.root()));
+        let lock = lock.transpose()?;
+        let pushed = self.inner.refname_to_id(&format!("refs/heads/{branch}"));
+        let call = self.git(words)?.time_limit(PUSH_TIME_LIMIT);
+        let token = survivors::token_value(&operation.id, 0);
+        let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
+        if !output.is_ok() {
+            self.remove_locks_of_push(&push, &operation.id)?;
+            return Ok(output);
+        }
+        if let (Some(name), Some(lock), Ok(pushed)) = (&target.tracking, lock, pushed) {
+            self.set_reference(name, pushed, "update by push", lock, &operation)?;
+        }
+        Ok(output)
     }
 }

@@ -10,14 +10,11 @@ use super::command::REPOSITORY_VARIABLES;
 use super::isolation::Isolation;
 use super::{Error, special_files};
 use crate::system::env::Env;
-use crate::system::fs::{self, Beneath};
+use crate::system::fs;
 use crate::system::user;
 
 /// The maximum size of a committed file that is read.
 const MAX_FILE_BYTES: usize = 256 << 20;
-
-/// The maximum size of a file in git's `info` folder.
-const MAX_INFO_BYTES: u64 = 16 << 20;
 
 /// A git repository that has a working tree.
 pub struct Repository {
@@ -297,45 +294,6 @@ impl Repository {
         }
     }
 
-    /// Excludes `pattern` in this clone (`.git/info/exclude`), unless `probe`, a path that matches it, is
-    /// ignored already. Returns whether the file was changed.
-    pub fn ensure_excluded(&self, pattern: &str, probe: &Path) -> Result<bool, Error> {
-        if self.is_ignored(probe)? {
-            return Ok(false);
-        }
-        self.append_to_info_file("exclude", &[pattern.to_owned()])
-    }
-
-    /// Appends missing lines to a file in git's `info` folder. Returns whether the file was changed.
-    pub(super) fn append_to_info_file(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
-        // The folder may come from an archive of somebody else, so links in it are not followed.
-        let folder = Beneath::open(self.inner.commondir())?;
-        let file = Path::new("info").join(name);
-        let mut text = match folder.read(&file, MAX_INFO_BYTES) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.is_not_found() => String::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let before = text.len();
-        for line in lines {
-            if text.lines().any(|known| known == line) {
-                // The line exists, but another rule overrides it.
-                continue;
-            }
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(line);
-            text.push('\n');
-        }
-        if text.len() == before {
-            return Ok(false);
-        }
-        folder.create_dir_all(Path::new("info"))?;
-        folder.write_atomic(&file, text.as_bytes(), None)?;
-        Ok(true)
-    }
-
     /// Returns the ids of the latest commits of the checked-out history, newest first.
     pub fn commits(&self, max_count: usize) -> Vec<String> {
         let commits = self.history().into_iter().flatten().take(max_count);
@@ -564,14 +522,12 @@ mod tests {
         place.write(".gitignore", "**/jobs\n");
         let repository = place.open();
         let root = place.folder.path();
-        assert!(
-            !repository
-                .ensure_excluded("**/jobs", &root.join("e/jobs/x"))
-                .unwrap()
-        );
-        let failed = root.join("e/failed/x");
-        assert!(repository.ensure_excluded("**/failed/", &failed).unwrap());
-        assert!(!repository.ensure_excluded("**/failed/", &failed).unwrap());
+        let (jobs, failed) = (root.join("e/jobs/x"), root.join("e/failed/x"));
+        let jobs = [("**/jobs", jobs.as_path())];
+        assert!(!repository.ensure_excluded(&jobs).unwrap());
+        let patterns = [jobs[0], ("**/failed/", failed.as_path())];
+        assert!(repository.ensure_excluded(&patterns).unwrap());
+        assert!(!repository.ensure_excluded(&patterns).unwrap());
         assert!(repository.is_ignored(&failed).unwrap());
         place.write("e/failed/x", "");
         assert_eq!(place.git(&["status", "--porcelain", "e"]), "");

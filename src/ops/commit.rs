@@ -82,10 +82,8 @@ pub fn commit(
     for target in &targets {
         commit_one(target, &message, options, &mut commits)?;
     }
-    if let Some(record) = &record
-        && let Some(own) = targets.iter().find(|target| target.name == "self")
-    {
-        commits.install_merge_rules(&own.repository, record);
+    if let Some(own) = targets.iter().find(|target| target.name == "self") {
+        commits.note_missing_merge_driver(&own.repository);
     }
     push_all(options, &targets, record.as_ref(), &mut commits);
     Ok(Some(commits))

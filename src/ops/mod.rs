@@ -12,6 +12,7 @@ pub mod export;
 mod failure;
 mod frontend;
 pub mod git;
+pub mod git_setup;
 pub mod history;
 pub mod hosts;
 mod job_commit;

@@ -69,7 +69,7 @@ type FetchResult = (Repository, Upstream, Result<(), Error>);
 fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<FetchResult> {
     let threads = followed.into_iter().map(|(repository, upstream)| {
         std::thread::spawn(move || {
-            let fetched = repository.fetch(&upstream.remote, FETCH_TIMEOUT);
+            let fetched = repository.fetch(&upstream, FETCH_TIMEOUT);
             (repository, upstream, fetched)
         })
     });

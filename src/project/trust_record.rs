@@ -211,11 +211,14 @@ impl TrustStore {
     /// Keeps the file out of the repository of the home project, because it is about this computer.
     fn exclude_from_git(&self) {
         if let Ok(Some(repository)) = Repository::discover(&self.home) {
-            for pattern in ["**/local/trust.yaml", "**/local/trust.yaml.lock"] {
-                let probe = self.home.join(pattern.trim_start_matches("**/"));
-                // A repository that cannot be written does not hinder the user.
-                repository.ensure_excluded(pattern, &probe).ok();
-            }
+            let file = self.home.join("local/trust.yaml");
+            let lock = self.home.join("local/trust.yaml.lock");
+            let patterns = [
+                ("**/local/trust.yaml", file.as_path()),
+                ("**/local/trust.yaml.lock", &lock),
+            ];
+            // A repository that cannot be written does not hinder the user.
+            repository.ensure_excluded(&patterns).ok();
         }
     }
 

@@ -9,6 +9,7 @@ pub(super) mod export;
 pub(super) mod fact;
 pub(super) mod forward;
 pub(super) mod git;
+pub(super) mod git_setup;
 pub(super) mod history;
 pub(super) mod hosts;
 pub(super) mod job;

@@ -252,7 +252,9 @@ impl LockLocation {
         let folder = self.manifest.parent();
         if let Some(repository) = folder.and_then(|folder| Repository::discover(folder).ok()?) {
             // A repository that is not writable must not stop the job.
-            repository.ensure_excluded("*.lfs.lock", &self.note).ok();
+            repository
+                .ensure_excluded(&[("*.lfs.lock", &self.note)])
+                .ok();
         }
         serde_yaml::to_string(&note)
             .map_err(std::io::Error::other)

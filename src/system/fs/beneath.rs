@@ -169,6 +169,19 @@ impl Beneath {
         written.map_err(self.failed(FileAction::Write, path))
     }
 
+    /// Replaces an entry that is no folder by a symbolic link, atomically.
+    pub fn replace_with_link(&self, path: &Path, target: &Path) -> Result<(), Error> {
+        let replaced = self.entry(path).and_then(|place| {
+            let beside = temporary_name(path);
+            let beside = self.entry(&beside)?;
+            let link = || Ok(rustix::fs::symlinkat(target, &beside.folder, beside.name)?);
+            fault::call(SystemCall::Link(&beside.path), link)?;
+            rename_entry(&beside, &place)?;
+            sync(place.folder.as_fd(), place.folder_path())
+        });
+        replaced.map_err(self.failed(FileAction::Write, path))
+    }
+
     /// Writes a file that may be lost in a crash. Parent folders are created. A new file has [`FILE_MODE`]
     /// unless `mode` is given.
     pub fn write_plain(&self, path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {

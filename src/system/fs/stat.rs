@@ -1,0 +1,68 @@
+//! The metadata of files that git's index records.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::error::error_context;
+use super::{Error, FileAction};
+use crate::system::fault::{self, SystemCall};
+
+/// A time of the file system: seconds since 1970 and nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileTime {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+}
+
+/// The metadata of a file. Any change of the file changes it, unless both happen within one tick of the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStat {
+    /// The kind of the file and its permission bits (`st_mode`).
+    pub mode: u32,
+    pub size: u64,
+    pub device: u64,
+    pub inode: u64,
+    pub user: u32,
+    pub group: u32,
+    /// The time of the last change of the content.
+    pub modified: FileTime,
+    /// The time of the last change of content or metadata.
+    pub changed: FileTime,
+}
+
+/// Returns the metadata of a file. A symbolic link is not followed.
+pub fn stat_of(path: &Path) -> Result<FileStat, Error> {
+    let found =
+        std::fs::symlink_metadata(path).map_err(error_context(FileAction::Inspect, path))?;
+    Ok(FileStat {
+        mode: found.mode(),
+        size: found.size(),
+        device: found.dev(),
+        inode: found.ino(),
+        user: found.uid(),
+        group: found.gid(),
+        modified: FileTime {
+            seconds: found.mtime(),
+            nanoseconds: found.mtime_nsec(),
+        },
+        changed: FileTime {
+            seconds: found.ctime(),
+            nanoseconds: found.ctime_nsec(),
+        },
+    })
+}
+
+/// Sets the time of the last change of a file.
+pub fn set_modified_time(path: &Path, time: SystemTime) -> Result<(), Error> {
+    let set = File::open(path).and_then(|file| file.set_modified(time));
+    set.map_err(error_context(FileAction::Write, path))
+}
+
+/// Makes the bytes of a file durable.
+pub fn sync_file(path: &Path) -> Result<(), Error> {
+    let synced =
+        File::open(path).and_then(|file| fault::call(SystemCall::Sync(path), || file.sync_all()));
+    synced.map_err(error_context(FileAction::Sync, path))
+}
