@@ -224,6 +224,7 @@ impl TaskExecution {
         });
         let options = TaskOptions {
             command_timeout: task.settings.time_limit,
+            capture: Some(task.settings.capture),
             local_user: user.unwrap_or_else(user::name),
             variables,
             folder: task.settings.base_dir.to_owned(),

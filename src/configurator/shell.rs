@@ -1,7 +1,7 @@
 //! The Shell configurator: runs one command, on this machine or on the operation's host (rule U-k).
 
 use super::remote::RemoteCommandRun;
-use super::shell_run::{ShellRun, shell_script};
+use super::shell_run::{ShellRun, capture_limit, shell_script};
 use crate::expr::Error;
 use crate::task::{
     Configurator, ConfiguratorRefusal, OperationRun, RenderedFile, RenderedTask, TaskView,
@@ -48,7 +48,7 @@ impl Configurator for ShellConfigurator {
     }
 
     fn excluded_from_digest(&self) -> &'static [&'static str] {
-        &["resultTemplate", "done", "cwd", "echo"]
+        &["resultTemplate", "done", "cwd", "echo", "capture"]
     }
 
     fn can_run(&self, task: &TaskView<'_>) -> Result<(), ConfiguratorRefusal> {
@@ -79,6 +79,7 @@ impl Configurator for ShellConfigurator {
             // If the machine has no address yet, the task waits for it.
             task.machine()?;
         }
+        capture_limit(task)?;
         let command = task.input("command")?.unwrap_or(Value::Null);
         let cwd = task.input_text("cwd")?;
         let command = resolve_dry_run(command, task)?;

@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use super::result_template::{apply_done, apply_result_template};
 use super::template::error_outcome;
 use crate::expr::Error;
-use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
+use crate::host::{
+    Action, ActionResult, Background, Command, DeferredOutput, Exit, Program, Question, RunOutput,
+};
 use crate::name::Status;
 use crate::task::{
     EffectResult, OperationHost, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
-use crate::text::{OutputFilter, shlex_join, without_controls};
+use crate::text::{OutputFilter, parse_size, shlex_join, without_controls};
 use crate::value::{Map, REDACTED, Secrets, Value};
 
 /// Returns a command as text for a shell.
@@ -23,6 +25,20 @@ pub(super) fn shell_script(command: &Value) -> String {
             .join(" "),
         other => other.to_string(),
     }
+}
+
+/// Returns the maximum size of long outputs that are kept whole: the input `capture`, or the setting of the job.
+pub(super) fn capture_limit(task: &TaskView<'_>) -> Result<u64, Error> {
+    let Some(text) = task.input_text("capture")? else {
+        return Ok(task.settings.capture);
+    };
+    let limit = parse_size(&text).filter(|limit| *limit > 0);
+    limit.ok_or_else(|| Error::Function {
+        function: "capture".to_owned(),
+        problem: format!(
+            "`{text}` is not a size; write a number of bytes that is more than 0, or `64K`, `10M`, `2G`"
+        ),
+    })
 }
 
 /// Returns the words of a command that needs no shell.
@@ -128,6 +144,7 @@ impl ShellRun {
         command.echo = !secret && echo.map_or(task.settings.echo, |echo| echo.is_truthy());
         self.secrets = command.hidden();
         command.background = Background::Keep;
+        command.keep_whole_output(capture_limit(task)?);
         Ok(command)
     }
 
@@ -162,8 +179,11 @@ impl ShellRun {
             .into_iter()
             .map(|(name, value)| (name, task.foreign(value)))
             .collect();
-        apply_result_template(task, &result, &mut outcome);
-        evaluate_outputs(task, &result, &mut outcome);
+        let long_outputs = self.long_outputs(output);
+        let variables = DeferredOutput::variables(&long_outputs);
+        let view = task.with_variables(&variables);
+        apply_result_template(&view, &result, &mut outcome);
+        evaluate_outputs(&view, &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;
         }
@@ -171,13 +191,30 @@ impl ShellRun {
         shown.retain(|_, value| !value.is_null());
         outcome.result = Some(Value::from(shown));
         if let Some(done) = task.raw_input("done") {
+            let of_result = match &long_outputs[..] {
+                [] => Vec::new(),
+                outputs => DeferredOutput::variables_of_map("result", &result, outputs, 0),
+            };
             let variables = variables_of_done(&outcome, result);
-            match task.evaluate_with(done, &variables) {
+            let view = task.with_variables(&of_result);
+            match view.evaluate_with(done, &variables) {
                 Ok(done) => apply_done(&done, &mut outcome),
                 Err(error) => return error_outcome(&error),
             }
         }
         outcome
+    }
+
+    /// Returns the outputs that are too long for the record. Expressions read them on demand.
+    fn long_outputs(&self, output: &RunOutput) -> Vec<DeferredOutput> {
+        let outputs = [("stdout", &output.stdout), ("stderr", &output.stderr)];
+        let deferred = outputs.map(|(name, captured)| {
+            let secret = self.field("command").has_sensitive();
+            let secrets = self.secrets.clone();
+            let convert = move |text: &str| output_value(text, secret, &secrets);
+            DeferredOutput::of_long(name, captured, convert)
+        });
+        deferred.into_iter().flatten().collect()
     }
 
     /// Whether a text contains a secret from the command's environment or input.
@@ -234,11 +271,7 @@ impl ShellRun {
             Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => (Value::Null, Value::Null),
             exit => (Value::from(exit.to_string()), Value::Null),
         };
-        let text = |text: String| {
-            let clean = without_controls(&text);
-            let hidden = secret || self.contains_secret(&text) || self.contains_secret(&clean);
-            Value::from(clean.as_ref()).sensitive_if(hidden)
-        };
+        let text = |text: String| output_value(&text, secret, &self.secrets);
         Map::from_iter([
             ("args".into(), shown.clone()),
             ("returncode".into(), code),
@@ -250,6 +283,13 @@ impl ShellRun {
             ("success".into(), Value::Bool(success)),
         ])
     }
+}
+
+/// Returns the text of an output without control characters. It is sensitive if it contains a secret.
+fn output_value(text: &str, secret: bool, secrets: &Secrets) -> Value {
+    let clean = without_controls(text);
+    let hidden = secret || secrets.occur_in(text) || secrets.occur_in(&clean);
+    Value::from(clean.as_ref()).sensitive_if(hidden)
 }
 
 /// Whether a command certainly did not start, because login or a change of user failed.

@@ -132,8 +132,9 @@ impl LocalCommand {
             id: Pid::from_raw(id.and_then(|id| i32::try_from(id).ok()).unwrap_or(i32::MAX)),
             kill_on_drop: true,
         };
-        let mut stdout = PipeReader::new(child.stdout.take(), &self.command);
-        let mut stderr = PipeReader::new(child.stderr.take(), &self.command);
+        let (stdout, stderr) = self.command.capture_buffers();
+        let mut stdout = PipeReader::new(child.stdout.take(), stdout, &self.command);
+        let mut stderr = PipeReader::new(child.stderr.take(), stderr, &self.command);
         let (conversation, prompt_listener, unanswered) =
             PromptResponder::for_command(&mut self.command);
         (stdout.prompt_listener, stderr.prompt_listener) =
@@ -332,10 +333,10 @@ struct PipeReader<P> {
 }
 
 impl<P: AsyncRead + Unpin> PipeReader<P> {
-    fn new(pipe: Option<P>, command: &Command) -> Self {
+    fn new(pipe: Option<P>, capture: CaptureBuffer, command: &Command) -> Self {
         Self {
             pipe,
-            capture: CaptureBuffer::new(command.capture_limit),
+            capture,
             redactor: command.redactor(),
             prompt_listener: None,
         }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Handle, Map, Value};
 
+use super::error::Error;
 use super::lazy::LazyValue;
 use super::ports::DirectoryOwner;
 use super::reads::Reads;
@@ -136,6 +137,20 @@ pub enum Var {
     Inputs(Arc<Inputs>),
     /// A binding that the evaluator itself made, such as the item of a loop.
     Bound(BoundItem),
+    /// A value from outside that is loaded when it is read.
+    Deferred(Arc<dyn DeferredValue>),
+    /// A raw map or list, of which only the parts that are read are evaluated.
+    Parts(Value),
+}
+
+/// A value from outside the model that is loaded when an expression reads it, such as a long output of a command.
+pub trait DeferredValue: std::fmt::Debug + Send + Sync {
+    /// Returns the value.
+    ///
+    /// # Errors
+    ///
+    /// The value is not available, or only a part of it.
+    fn load(&self) -> Result<Value, Error>;
 }
 
 /// A binding that the evaluator itself made. Only the evaluator can look into it.

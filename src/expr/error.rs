@@ -93,6 +93,9 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
+    /// A use of a value of which only a part is known.
+    #[error("`{name}` cannot be used: {problem}")]
+    Incomplete { name: String, problem: String },
     /// An evaluation that a signal ended.
     #[error("interrupted")]
     Interrupted,
@@ -144,6 +147,7 @@ impl Error {
             } => [Some(what), Some(template)],
             Self::Template { template, problem } => [Some(template), Some(problem)],
             Self::Function { function, problem } => [Some(function), Some(problem)],
+            Self::Incomplete { name, problem } => [Some(name), Some(problem)],
             Self::Syntax { expression, .. }
             | Self::UnknownFunction { expression }
             | Self::Required { expression, .. } => [Some(expression), None],
@@ -179,7 +183,10 @@ impl Error {
     pub(super) fn is_final(&self) -> bool {
         matches!(
             self.innermost(),
-            Self::Refused { .. } | Self::TimedOut { .. } | Self::Interrupted
+            Self::Refused { .. }
+                | Self::TimedOut { .. }
+                | Self::Incomplete { .. }
+                | Self::Interrupted
         )
     }
 

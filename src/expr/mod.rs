@@ -39,7 +39,7 @@ mod template;
 mod tracker;
 
 pub use budget::EvaluationWatch;
-pub use context::{Context, Inputs, Var, Vars};
+pub use context::{Context, DeferredValue, Inputs, Var, Vars};
 pub use effect::{Effect, EffectOutput};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;

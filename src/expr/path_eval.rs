@@ -9,7 +9,7 @@ use super::context::Var;
 use super::error::Error;
 use super::evaluator::Evaluator;
 use super::functions::absolute_path;
-use super::lazy::{LazyValue, Scene};
+use super::lazy::{LazyCollection, LazyValue, Scene};
 use super::path::{self, Key, Modifier, Segment, ValueTest};
 use super::reads::Read;
 
@@ -448,6 +448,12 @@ impl Evaluator {
             Some(Var::Inputs(inputs)) => {
                 LazyValue::Inputs(Arc::clone(inputs), Arc::new(scene.clone()))
             }
+            Some(Var::Deferred(value)) => LazyValue::Value(self.foreign(value.load()?)),
+            Some(Var::Parts(raw)) => LazyValue::Lazy(Arc::new(LazyCollection {
+                raw: raw.clone(),
+                scene: scene.clone(),
+                slot: None,
+            })),
             None => match name {
                 "true" => LazyValue::Value(true.into()),
                 "false" => LazyValue::Value(false.into()),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{DEFAULT_CAPTURE_LIMIT, Secret, Variables};
+use super::{CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, Secret, Variables};
 use crate::value::{REDACTED, Redactor, Secrets};
 
 /// The shell of a [`Program::Shell`] that names none.
@@ -115,9 +115,13 @@ pub struct Command {
     pub time_limit: Option<Duration>,
     /// Whether the output is shown while the command runs.
     pub echo: bool,
-    /// The maximum number of bytes kept of stdout, and of stderr.
+    /// The maximum number of bytes of stdout, and of stderr, that are kept in memory.
     #[serde(rename = "kept_bytes")]
     pub capture_limit: usize,
+    /// The maximum size of all outputs longer than `capture_limit` together that are kept whole, in files. 0 keeps
+    /// none.
+    #[serde(skip)]
+    pub total_capture_limit: u64,
     /// The treatment of processes that the command leaves behind.
     pub background: Background,
     /// Whether the command gets a terminal. A terminal merges stdout and stderr.
@@ -218,10 +222,25 @@ impl Command {
             time_limit: None,
             echo: false,
             capture_limit: DEFAULT_CAPTURE_LIMIT,
+            total_capture_limit: 0,
             background: Background::default(),
             pty: false,
             answers: Vec::new(),
         }
+    }
+
+    /// Keeps long outputs whole if they have at most this many bytes together.
+    pub fn keep_whole_output(&mut self, limit: u64) {
+        self.total_capture_limit = limit;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.capture_limit = DEFAULT_CAPTURE_LIMIT.min(limit);
+    }
+
+    /// Returns the buffers of stdout and stderr.
+    pub(crate) fn capture_buffers(&self) -> (CaptureBuffer, CaptureBuffer) {
+        let budget = CaptureBudget::new(self.total_capture_limit);
+        let buffer = || CaptureBuffer::new(self.capture_limit, &budget);
+        (buffer(), buffer())
     }
 
     /// Returns all texts to redact: the secrets of the environment and [`Self::secrets`].
@@ -255,6 +274,7 @@ impl Debug for Command {
             .field("time_limit", &self.time_limit)
             .field("echo", &self.echo)
             .field("capture_limit", &self.capture_limit)
+            .field("total_capture_limit", &self.total_capture_limit)
             .field("background", &self.background)
             .field("pty", &self.pty)
             .field("answers", &self.answers)

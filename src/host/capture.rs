@@ -1,27 +1,126 @@
-//! Bounded capture of a command's output: the first and the last bytes are kept, the middle is
-//! dropped.
+//! The captured output of a command: whole, or its first and last bytes.
 //!
-//! [`CaptureBuffer`] collects the output, [`CapturedOutput`] is the result.
+//! [`super::CaptureBuffer`] collects the output, [`CapturedOutput`] is the result.
 
-use std::collections::VecDeque;
+use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::system::fs::{self, UnnamedFile};
+use crate::text::format_size;
 use crate::value::{Redactor, Secrets};
 
-/// The default number of bytes kept of an output.
+/// The default number of bytes of an output that are kept in memory.
 pub const DEFAULT_CAPTURE_LIMIT: usize = 1 << 20;
 
-/// The kept part of an output.
+/// The default number of bytes of all outputs of a task's command that are kept, in memory and in files.
+pub const DEFAULT_TOTAL_CAPTURE_LIMIT: u64 = 64 << 20;
+
+/// The output of a command, as far as it was kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "CapturedRepr", into = "CapturedRepr")]
 pub struct CapturedOutput {
+    /// The first bytes, or the whole output.
     pub head: Vec<u8>,
-    /// The last bytes; empty unless the middle was dropped.
+    /// The last bytes; empty unless `truncated` is set.
     pub tail: Vec<u8>,
     /// The size of the whole output in bytes.
     pub total: u64,
+    /// Whether `head` and `tail` are not the whole output. [`Self::whole`] returns it if it was kept.
     pub truncated: bool,
+    rest: OutputRest,
+}
+
+/// The place of the bytes that are not in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum OutputRest {
+    /// The middle was not kept, and no setting of the user changes this.
+    #[default]
+    NotKept,
+    /// The output exceeds this number of bytes, a limit that the user can raise.
+    OverLimit(u64),
+    /// The file of the output could not be written, for this reason.
+    Failed(String),
+    /// The whole output is in this file.
+    File(OutputFile),
+}
+
+/// The file that holds a whole output, with the changes to make when it is read.
+#[derive(Debug, Clone)]
+pub(super) struct OutputFile {
+    file: Arc<UnnamedFile>,
+    edits: Vec<OutputEdit>,
+}
+
+/// A change of a captured output.
+#[derive(Debug, Clone)]
+enum OutputEdit {
+    Remove(Vec<u8>),
+    Redact(Secrets),
+}
+
+impl PartialEq for OutputFile {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.file, &other.file)
+    }
+}
+
+impl Eq for OutputFile {}
+
+impl From<UnnamedFile> for OutputFile {
+    fn from(file: UnnamedFile) -> Self {
+        Self {
+            file: Arc::new(file),
+            edits: Vec::new(),
+        }
+    }
+}
+
+impl OutputFile {
+    fn read(&self) -> Result<Vec<u8>, fs::Error> {
+        let mut bytes = self.file.read()?;
+        for edit in &self.edits {
+            bytes = match edit {
+                OutputEdit::Remove(text) => without(&bytes, text),
+                OutputEdit::Redact(secrets) => redacted(&bytes, secrets),
+            };
+        }
+        Ok(bytes)
+    }
+}
+
+/// An output of which only a part was kept, so that it cannot serve as data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IncompleteOutput {
+    /// The output exceeds a limit that the user can raise.
+    #[error(
+        "the output of {total} bytes was not kept whole: at most {} are kept; raise the limit with \
+         `--capture {}` or the task's `capture`",
+        format_size(*limit),
+        sufficient_limit(*total)
+    )]
+    OverLimit { total: u64, limit: u64 },
+    /// The output exceeds a fixed limit.
+    #[error(
+        "the output of {total} bytes was not kept whole: only {kept} bytes are kept; write it to a file instead"
+    )]
+    Fixed { total: u64, kept: u64 },
+    /// The file that should hold the output could not be written or read.
+    #[error(
+        "the output of {total} bytes was not kept whole: {problem}; free some space there, or set `TMPDIR` to a \
+         folder that has room"
+    )]
+    Failed { total: u64, problem: String },
+}
+
+/// Returns a limit, as users write it, that an output of this size does not exceed.
+fn sufficient_limit(total: u64) -> String {
+    let mib = (total >> 20).saturating_add(1).next_power_of_two();
+    match mib >> 10 {
+        0 => format!("{mib}M"),
+        gib => format!("{gib}G"),
+    }
 }
 
 impl CapturedOutput {
@@ -33,18 +132,83 @@ impl CapturedOutput {
             head,
             tail: Vec::new(),
             truncated: false,
+            rest: OutputRest::NotKept,
         }
     }
 
-    /// Returns the number of dropped bytes.
+    /// Creates an output of which only the first and the last bytes are known.
+    pub fn from_ends(head: impl Into<Vec<u8>>, tail: impl Into<Vec<u8>>, total: u64) -> Self {
+        Self::with_rest(head.into(), tail.into(), total, OutputRest::NotKept)
+    }
+
+    /// Creates an output of which these first and last bytes are in memory.
+    pub(super) fn with_rest(head: Vec<u8>, tail: Vec<u8>, total: u64, rest: OutputRest) -> Self {
+        Self {
+            truncated: total > (head.len() + tail.len()) as u64,
+            head,
+            tail,
+            total,
+            rest,
+        }
+    }
+
+    /// Returns the whole output. Reads it from its file if it is not in memory.
+    ///
+    /// # Errors
+    ///
+    /// Only a part of the output was kept.
+    pub fn whole(&self) -> Result<Cow<'_, [u8]>, IncompleteOutput> {
+        let total = self.total;
+        if !self.truncated {
+            return Ok(Cow::Borrowed(&self.head));
+        }
+        Err(match &self.rest {
+            OutputRest::File(file) => match file.read() {
+                Ok(bytes) => return Ok(Cow::Owned(bytes)),
+                Err(error) => IncompleteOutput::Failed {
+                    total,
+                    problem: error.to_string(),
+                },
+            },
+            OutputRest::OverLimit(limit) => IncompleteOutput::OverLimit {
+                total,
+                limit: *limit,
+            },
+            OutputRest::Failed(problem) => IncompleteOutput::Failed {
+                total,
+                problem: problem.clone(),
+            },
+            OutputRest::NotKept => IncompleteOutput::Fixed {
+                total,
+                kept: (self.head.len() + self.tail.len()) as u64,
+            },
+        })
+    }
+
+    /// Returns the whole output as text. Invalid UTF-8 is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Only a part of the output was kept.
+    pub fn whole_text(&self) -> Result<String, IncompleteOutput> {
+        Ok(match self.whole()? {
+            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Cow::Owned(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            },
+        })
+    }
+
+    /// Returns the number of bytes that are not in memory.
     pub fn omitted_bytes(&self) -> u64 {
         self.total
             .saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 
-    /// Returns the output as text.
+    /// Returns the output as text for people: of a long one, the first and the last bytes.
     ///
-    /// Invalid UTF-8 is replaced, and a line of its own reports the dropped bytes.
+    /// Invalid UTF-8 is replaced, and a line of its own reports the bytes between them.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
         if self.truncated {
@@ -58,7 +222,7 @@ impl CapturedOutput {
         text
     }
 
-    /// Returns the kept bytes, head and tail concatenated.
+    /// Returns the bytes in memory, head and tail concatenated.
     pub fn bytes(&self) -> Vec<u8> {
         [self.head.as_slice(), &self.tail].concat()
     }
@@ -66,21 +230,26 @@ impl CapturedOutput {
     /// Removes every occurrence of `text`, as if it had never been written.
     pub fn remove(&mut self, text: &[u8]) {
         for part in [&mut self.head, &mut self.tail] {
-            while let Some(at) = find(part, text) {
-                part.drain(at..at + text.len());
-                self.total = self.total.saturating_sub(text.len() as u64);
-            }
+            let kept = without(part, text);
+            self.total -= (part.len() - kept.len()) as u64;
+            *part = kept;
         }
+        self.edit_file(|| OutputEdit::Remove(text.to_vec()));
     }
 
     /// Replaces every occurrence of these secrets.
     pub fn redact(&mut self, secrets: &Secrets) {
         for part in [&mut self.head, &mut self.tail] {
-            let mut redactor = Redactor::new(secrets, []);
-            let mut redacted = redactor.push(part);
-            redacted.extend(redactor.finish());
+            let redacted = redacted(part, secrets);
             self.total = self.total - part.len() as u64 + redacted.len() as u64;
             *part = redacted;
+        }
+        self.edit_file(|| OutputEdit::Redact(secrets.clone()));
+    }
+
+    fn edit_file(&mut self, edit: impl FnOnce() -> OutputEdit) {
+        if let OutputRest::File(file) = &mut self.rest {
+            file.edits.push(edit());
         }
     }
 
@@ -90,62 +259,31 @@ impl CapturedOutput {
     }
 }
 
+/// Returns the bytes without the occurrences of a text.
+fn without(bytes: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = find(rest, text) {
+        kept.extend_from_slice(&rest[..at]);
+        rest = &rest[at + text.len()..];
+    }
+    kept.extend_from_slice(rest);
+    kept
+}
+
 fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
-    let mut places = bytes.windows(text.len().max(1));
+    if text.is_empty() {
+        return None;
+    }
+    let mut places = bytes.windows(text.len());
     places.position(|part| part == text)
 }
 
-/// A buffer that keeps the first and the last half of a limit.
-#[derive(Debug)]
-pub struct CaptureBuffer {
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-    half: usize,
-    total: u64,
-}
-
-impl CaptureBuffer {
-    /// Creates a buffer that keeps at most `kept_bytes` bytes.
-    pub fn new(kept_bytes: usize) -> Self {
-        Self {
-            head: Vec::new(),
-            tail: VecDeque::new(),
-            half: kept_bytes / 2,
-            total: 0,
-        }
-    }
-
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
-        self.head.extend_from_slice(&bytes[..room]);
-        let rest = &bytes[room..];
-        let rest = &rest[rest.len().saturating_sub(self.half)..];
-        let too_many = (self.tail.len() + rest.len()).saturating_sub(self.half);
-        self.tail.drain(..too_many);
-        self.tail.extend(rest);
-    }
-
-    pub fn finish(self) -> CapturedOutput {
-        let Self {
-            mut head,
-            tail,
-            total,
-            ..
-        } = self;
-        let tail: Vec<u8> = tail.into();
-        let truncated = total > (head.len() + tail.len()) as u64;
-        if truncated {
-            return CapturedOutput {
-                head,
-                tail,
-                total,
-                truncated,
-            };
-        }
-        head.extend(tail);
-        CapturedOutput::from_bytes(head)
-    }
+fn redacted(bytes: &[u8], secrets: &Secrets) -> Vec<u8> {
+    let mut redactor = Redactor::new(secrets, []);
+    let mut redacted = redactor.push(bytes);
+    redacted.extend(redactor.finish());
+    redacted
 }
 
 /// The serialized form: UTF-8 output as text, other output as hexadecimal digits.
@@ -214,34 +352,13 @@ impl From<CapturedOutput> for CapturedRepr {
 impl From<CapturedRepr> for CapturedOutput {
     fn from(wire: CapturedRepr) -> Self {
         let (head, tail) = (wire.head.into_vec(), wire.tail.into_vec());
-        Self {
-            truncated: wire.total > (head.len() + tail.len()) as u64,
-            head,
-            tail,
-            total: wire.total,
-        }
+        Self::from_ends(head, tail, wire.total)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
-
-    #[test]
-    fn the_omitted_middle_of_a_long_output_is_reported() {
-        let mut capture = CaptureBuffer::new(8);
-        for piece in ["abc", "defgh", "ij", "klmnop"] {
-            capture.push(piece.as_bytes());
-        }
-        let captured = capture.finish();
-        assert!(captured.truncated);
-        insta::assert_snapshot!(captured.text(), @r"
-        abcd
-        [… 8 bytes left out …]
-        mnop
-        ");
-    }
 
     #[test]
     fn output_that_is_no_text_travels_as_digits() {
@@ -254,31 +371,21 @@ mod tests {
         );
     }
 
-    proptest! {
-        /// The kept bytes do not depend on how the output is split into pieces.
-        #[test]
-        fn keeps_the_first_and_the_last_within_the_bound(
-            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),
-            bound in 0_usize..60,
-        ) {
-            let mut capture = CaptureBuffer::new(bound);
-            for piece in &pieces {
-                capture.push(piece);
-            }
-            let all = pieces.concat();
-            let captured = capture.finish();
-            let half = bound / 2;
-            prop_assert_eq!(captured.total, all.len() as u64);
-            prop_assert!(captured.bytes().len() <= bound.max(all.len().min(bound)));
-            prop_assert_eq!(captured.truncated, all.len() > 2 * half);
-            if captured.truncated {
-                prop_assert_eq!(&captured.head, &all[..half]);
-                prop_assert_eq!(&captured.tail, &all[all.len() - half..]);
-            } else {
-                prop_assert_eq!(captured.bytes(), all);
-            }
-            let json = serde_json::to_string(&captured).unwrap();
-            prop_assert_eq!(serde_json::from_str::<CapturedOutput>(&json).unwrap(), captured);
-        }
+    #[test]
+    fn an_output_that_is_not_whole_says_how_much_it_would_need() {
+        let over = |total, limit| IncompleteOutput::OverLimit { total, limit }.to_string();
+        insta::assert_snapshot!(over(70 << 20, 64 << 20), @"the output of 73400320 bytes was not kept whole: at most 64 MiB are kept; raise the limit with `--capture 128M` or the task's `capture`");
+        assert!(over(1 << 30, 64 << 20).contains("`--capture 2G`"));
+        let fixed = CapturedOutput::from_ends("ab", "yz", 100);
+        insta::assert_snapshot!(fixed.whole().unwrap_err(), @"the output of 100 bytes was not kept whole: only 4 bytes are kept; write it to a file instead");
+    }
+
+    #[test]
+    fn a_text_is_removed_wherever_it_occurs() {
+        let mut captured = CapturedOutput::from_bytes("MaMMbM");
+        captured.remove(b"M");
+        assert_eq!(captured, CapturedOutput::from_bytes("ab"));
+        captured.remove(b"");
+        assert_eq!(captured.total, 2);
     }
 }

@@ -8,9 +8,11 @@ mod action;
 mod address;
 pub(crate) mod batch;
 mod capture;
+mod capture_buffer;
 mod chain;
 pub mod change;
 mod channel_io;
+mod deferred_output;
 mod download_limits;
 mod executor;
 pub mod fact;
@@ -45,10 +47,12 @@ pub use action::{
     Action, Background, Command, Content, DEFAULT_SHELL, Get, Program, PromptAnswer, Put, Question,
 };
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
-pub use capture::{CaptureBuffer, CapturedOutput, DEFAULT_CAPTURE_LIMIT};
+pub use capture::{CapturedOutput, DEFAULT_CAPTURE_LIMIT, DEFAULT_TOTAL_CAPTURE_LIMIT};
+pub use capture_buffer::{CaptureBudget, CaptureBuffer};
 #[cfg(test)]
 pub use chain::CustomExecutor;
 pub use chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread, UnhandledPolicy};
+pub use deferred_output::DeferredOutput;
 pub use executor::{
     ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
 };

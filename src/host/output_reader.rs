@@ -71,9 +71,9 @@ struct OutputStream {
 }
 
 impl OutputStream {
-    fn new(command: &Command, mark: Option<&str>) -> Self {
+    fn new(capture: CaptureBuffer, mark: Option<&str>) -> Self {
         Self {
-            capture: CaptureBuffer::new(command.capture_limit),
+            capture,
             filter: mark.map(MarkFilter::new),
             tail: Vec::new(),
         }
@@ -112,10 +112,11 @@ impl<'a> OutputReader<'a> {
         } else {
             (None, Some(mark))
         };
+        let (stdout, stderr) = command.capture_buffers();
         Self {
             command,
-            stdout: OutputStream::new(command, out),
-            stderr: OutputStream::new(command, err),
+            stdout: OutputStream::new(stdout, out),
+            stderr: OutputStream::new(stderr, err),
             output_sender,
             input_sender: Some(input_sender),
             is_input_sent: false,

@@ -32,6 +32,8 @@ pub struct JobOptions {
     pub base_dir: PathBuf,
     /// Whether output of commands is shown while they run.
     pub echo: bool,
+    /// The maximum size of long outputs of a command that are kept whole.
+    pub capture: u64,
     /// The process environment with the rules of the ensemble's environment applied.
     pub environment: Vec<(String, String)>,
     /// The executors through which commands of operations run.

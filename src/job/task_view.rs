@@ -43,6 +43,7 @@ impl Evaluation<'_> {
             base_dir: &self.options.base_dir,
             time_limit: task.time_limit(),
             echo: self.options.echo,
+            capture: self.options.capture,
             target_status: self.topology.entity(task.spec.target).local,
         };
         let view = TaskView::new(

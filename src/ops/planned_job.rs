@@ -17,6 +17,7 @@ use crate::ensemble::{
     self, LogFile, RecordedHistory, SavedTemplateIndex, WorkingFolders, job_start,
 };
 use crate::fleet::hosts::EndpointLocator;
+use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
 use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan;
 use crate::session::Session;
@@ -106,6 +107,7 @@ pub(super) fn create_engine(
         parallel: request.run.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),
         echo: request.run.echo,
+        capture: request.run.capture.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT),
         environment: environment.into_iter().collect(),
         chain,
         vars: request.session.vars.clone(),

@@ -19,6 +19,8 @@ pub struct RunSettings {
     pub parallel: usize,
     /// Whether to show the output of commands.
     pub echo: bool,
+    /// The maximum size of long outputs of a command that are kept whole. None for the default.
+    pub capture: Option<u64>,
     /// The executors that the user requested, with their options.
     pub executors: ChainSpec,
     /// The time that running tasks get to end after an interrupt.

@@ -2,6 +2,7 @@
 //! traits.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
@@ -22,6 +23,8 @@ pub struct TaskSettings<'a> {
     pub time_limit: Option<Duration>,
     /// Whether output of commands is shown while they run.
     pub echo: bool,
+    /// The maximum size of long outputs of a command that are kept whole.
+    pub capture: u64,
     /// The target's own status, without its dependencies.
     pub target_status: Option<Status>,
 }
@@ -36,6 +39,8 @@ pub struct TaskView<'a> {
     context: &'a Context,
     environment: &'a dyn EnvironmentProvider,
     local_context: &'a dyn LocalContext,
+    /// Variables that override those that the methods get as values.
+    variables: &'a [(Arc<str>, Var)],
 }
 
 /// Provides the environment of a task's commands on demand.
@@ -93,7 +98,17 @@ impl<'a> TaskView<'a> {
             context,
             environment,
             local_context,
+            variables: &[],
         }
+    }
+
+    /// Returns the view with variables that override those that the methods get as values.
+    #[must_use]
+    pub fn with_variables<'b>(self, variables: &'b [(Arc<str>, Var)]) -> TaskView<'b>
+    where
+        'a: 'b,
+    {
+        TaskView { variables, ..self }
     }
 
     /// Evaluates an input. The read is recorded as a dependency of the task.
@@ -130,6 +145,9 @@ impl<'a> TaskView<'a> {
         let mut context = self.context.clone();
         for (name, value) in variables {
             context.vars.set(name.clone(), Var::Value(value.clone()));
+        }
+        for (name, variable) in self.variables {
+            context.vars.set(name.clone(), variable.clone());
         }
         context
     }

@@ -14,7 +14,7 @@ use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::Context;
 use crate::host::{
     Action, ActionRequest, Address, BecomeUser, ChainExecutor, Command, DEFAULT_PORT,
-    ExecutorChain, Location, Passwords, Program,
+    DEFAULT_TOTAL_CAPTURE_LIMIT, ExecutorChain, Location, Passwords, Program,
 };
 use crate::text::shlex_quote;
 
@@ -89,6 +89,7 @@ impl TaskEngine {
         }
         command.secrets.append(&self.secrets);
         command.time_limit = self.time_limit(id, step);
+        command.keep_whole_output(self.capture_limit(step));
         command.echo = !options.quiet && !options.secret;
         command.pty = options.pty;
         Ok(command)
@@ -130,6 +131,12 @@ impl TaskEngine {
     pub(super) fn time_limit(&self, id: usize, step: &TaskStep) -> Option<Duration> {
         let env = &self.envs[self.runs[id].env];
         step.options.time_limit.or(env.command_timeout)
+    }
+
+    /// Returns the maximum size of long outputs of a step's command that are kept whole.
+    fn capture_limit(&self, step: &TaskStep) -> u64 {
+        let limit = step.options.capture.or(self.options.capture);
+        limit.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT)
     }
 
     /// Returns a path of this machine, relative to the folder of the task.

@@ -134,6 +134,8 @@ pub struct CommandOptions {
     pub pty: bool,
     /// The time limit of the command.
     pub time_limit: Option<Duration>,
+    /// The maximum size of long outputs of the command that are kept whole.
+    pub capture: Option<u64>,
     /// For a command that restarts its host: the time within which the host must be up again.
     pub restart: Option<Duration>,
     /// Whether the command and its output are hidden.

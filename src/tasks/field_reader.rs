@@ -209,6 +209,16 @@ impl FieldReader {
         }
         size
     }
+
+    /// Returns a size that must be more than 0 bytes.
+    pub(super) fn limit_size(&mut self, node: &Node, key: &str) -> Option<u64> {
+        let size = self.size(node, key);
+        if size == Some(0) {
+            let span = Self::get(node, key).map_or(node.span(), Node::span);
+            self.report(&format!("`{key}` must be more than 0 bytes"), span, None);
+        }
+        size
+    }
 }
 
 /// Parses a number of seconds, or a number with a unit.

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use super::failure::{TaskFailure, TaskFailureKind};
+use super::run_state::RegisteredResult;
 use super::template::template_context;
 use super::{TaskEngine, TemplateText};
 use crate::expr::{Context, Error, Vars};
-use crate::host::{AttemptCounter, DEFAULT_PORT, HostParts};
+use crate::host::{AttemptCounter, DEFAULT_PORT, DeferredOutput, HostParts};
 use crate::value::Value;
 
 /// The progress of a step after it was started.
@@ -89,13 +90,19 @@ impl TaskEngine {
     }
 
     /// Stores the result of a step under its `register` name.
-    pub(super) fn register(&mut self, id: usize, name: Option<&Arc<str>>, value: Value) {
-        self.secrets.gather(&value);
+    pub(super) fn register(
+        &mut self,
+        id: usize,
+        name: Option<&Arc<str>>,
+        result: impl Into<RegisteredResult>,
+    ) {
+        let mut result = result.into();
+        self.secrets.gather(&result.value);
         // Output of commands and answers are never evaluated.
-        let value = value.data();
+        result.value = result.value.data();
         if let Some(name) = name {
             let run = &mut self.runs[id];
-            run.registered.insert(Arc::clone(name), value);
+            run.registered.insert(Arc::clone(name), result);
         }
     }
 
@@ -158,8 +165,22 @@ impl TaskEngine {
                 vars.set(name, value);
             }
         }
-        for (name, value) in &run.registered {
-            vars.set(Arc::clone(name), value.clone());
+        for (number, (name, result)) in run.registered.iter().enumerate() {
+            match result
+                .value
+                .as_map()
+                .filter(|_| !result.long_outputs.is_empty())
+            {
+                None => vars.set(Arc::clone(name), result.value.clone()),
+                Some(values) => {
+                    let outputs = &result.long_outputs;
+                    for (name, variable) in
+                        DeferredOutput::variables_of_map(name, values, outputs, number)
+                    {
+                        vars.set(name, variable);
+                    }
+                }
+            }
         }
         template_context(vars, &batch.task.folder)
     }

@@ -76,6 +76,7 @@ tables! {
         "stdin" Text, "The standard input of the commands";
         "pty" Flag, "Whether the commands get a terminal";
         "time_limit" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
+        "capture" Scalar, "Size up to which the outputs of each command are kept whole: bytes, or `64K`, `10M`, `2G`";
         "ok_codes" List, "Exit codes that count as success";
         "secret" Flag, "Whether the commands are hidden in the output";
         "quiet" Flag, "Whether the output of the commands is hidden";
@@ -111,6 +112,7 @@ tables! {
         "stdin" Text, "The standard input of the command";
         "pty" Flag, "Whether the command gets a terminal";
         "time_limit" Scalar, "Time limit of the command: seconds, or `10s`, `5m`, `1h`";
+        "capture" Scalar, "Size up to which the outputs of the command are kept whole: bytes, or `64K`, `10M`, `2G`";
         "ok_codes" List, "Exit codes that count as success";
         "warn_only" Flag, "Whether a failure of the step only causes a warning";
         "secret" Flag, "Whether the step is hidden in the output";

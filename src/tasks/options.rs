@@ -24,6 +24,8 @@ pub struct TaskOptions {
     pub max_fail: Option<MaxFail>,
     /// The time limit of each command.
     pub command_timeout: Option<Duration>,
+    /// The maximum size of long outputs of a command that are kept whole. None for the default.
+    pub capture: Option<u64>,
     /// The user to log in as where the host string names none.
     pub user: Option<String>,
     /// The port that templates see where the host string names none.

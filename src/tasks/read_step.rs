@@ -149,6 +149,7 @@ fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions
         pty: fields.is_set(node, "pty"),
         restart: None,
         time_limit: fields.duration(node, "time_limit"),
+        capture: fields.limit_size(node, "capture"),
         secret: fields.is_set(node, "secret"),
         quiet: fields.is_set(node, "quiet"),
     }

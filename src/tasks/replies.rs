@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use super::engine::{EngineRequest, PendingReply, ReadyItem};
 use super::failure::{TaskFailure, TaskFailureKind};
+use super::run_state::RegisteredResult;
 use super::{HostEvent, StepAction, Task, TaskEngine, TaskStep};
-use crate::host::{ActionResult, AttemptCounter, Exit, Question, Secret};
+use crate::host::{ActionResult, AttemptCounter, DeferredOutput, Exit, Question, Secret};
 use crate::value::Value;
 
 impl TaskEngine {
@@ -236,7 +237,7 @@ fn is_ok(step: &TaskStep, result: &ActionResult) -> bool {
 }
 
 /// Returns the result of an action as later steps see it (F38).
-fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> Value {
+fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> RegisteredResult {
     let code = result.exit().code();
     let code = code.map_or(Value::Null, |code| i64::from(code).into());
     let reason = if ok {
@@ -245,13 +246,21 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> Value {
         result.exit().to_string().into()
     };
     let elapsed = Value::Float(result.elapsed().as_secs_f64());
+    let mut long_outputs = Vec::new();
     let own = match result {
         ActionResult::Run(output) => {
-            let text = |text: &str| Value::from(text.trim_end()).sensitive_if(step.options.secret);
-            vec![
-                ("stdout", text(&output.stdout.text())),
-                ("stderr", text(&output.stderr.text())),
-            ]
+            let secret = step.options.secret;
+            let convert = move |text: &str| Value::from(text.trim_end()).sensitive_if(secret);
+            let outputs = [("stdout", &output.stdout), ("stderr", &output.stderr)];
+            let texts = outputs.map(|(name, captured)| {
+                // The engine must know the whole of a secret output before anything is shown.
+                if secret && let Ok(text) = captured.whole_text() {
+                    return (name, convert(&text));
+                }
+                long_outputs.extend(DeferredOutput::of_long(name, captured, convert));
+                (name, convert(&captured.text()))
+            });
+            texts.into()
         }
         ActionResult::Transfer(output) => {
             let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
@@ -270,5 +279,8 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> Value {
         ("reason", reason),
         ("elapsed", elapsed),
     ];
-    Value::map(own.into_iter().chain(of_all))
+    RegisteredResult {
+        value: Value::map(own.into_iter().chain(of_all)),
+        long_outputs,
+    }
 }

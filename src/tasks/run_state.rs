@@ -6,13 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use indexmap::IndexMap;
+
 use super::arguments::TaskArguments;
 use super::failure::TaskFailure;
 use super::host_list::HostList;
 use super::task_env::TaskEnv;
 use super::{HostScope, Task};
 use crate::expr::Vars;
-use crate::host::AttemptCounter;
+use crate::host::{AttemptCounter, DeferredOutput};
 use crate::value::{Map, Value};
 
 /// A task that is about to run, with its arguments and scope.
@@ -59,6 +61,23 @@ impl TaskBatch {
     }
 }
 
+/// A result that a step has registered.
+#[derive(Debug, Default)]
+pub(super) struct RegisteredResult {
+    pub(super) value: Value,
+    /// The outputs in the result that expressions read on demand.
+    pub(super) long_outputs: Vec<DeferredOutput>,
+}
+
+impl From<Value> for RegisteredResult {
+    fn from(value: Value) -> Self {
+        Self {
+            value,
+            long_outputs: Vec::new(),
+        }
+    }
+}
+
 /// A run of a task on one host.
 #[derive(Debug)]
 pub(super) struct HostTaskRun {
@@ -76,7 +95,7 @@ pub(super) struct HostTaskRun {
     /// The first failure that only caused a warning.
     pub(super) tolerated: Option<TaskFailure>,
     /// The results that steps have registered.
-    pub(super) registered: Map,
+    pub(super) registered: IndexMap<Arc<str>, RegisteredResult>,
     /// The host that the user named where the task has none.
     pub(super) prompted_host: Option<Arc<str>>,
     /// The result of the task that the current step executes.
@@ -95,7 +114,7 @@ impl HostTaskRun {
             tries: AttemptCounter::default(),
             elapsed: Duration::ZERO,
             tolerated: None,
-            registered: Map::new(),
+            registered: IndexMap::new(),
             prompted_host: None,
             execute_result: None,
             is_started: false,

@@ -14,7 +14,7 @@ use super::run_state::{HostTaskRun, PlannedTask, TaskBatch};
 use super::task_env::TaskEnv;
 use super::{HostEnd, HostEvent, HostListError, HostOutcome, RoleDef, RunOrder, Task, TaskEngine};
 use crate::host::services::RoleLookup;
-use crate::host::{Action, ActionRequest, ActionResult, Command};
+use crate::host::{Action, ActionRequest, ActionResult, Command, DEFAULT_TOTAL_CAPTURE_LIMIT};
 use crate::value::{Map, Value};
 
 /// The key for the result of a task that runs without hosts (F19).
@@ -159,6 +159,7 @@ impl TaskEngine {
         if command.cwd.as_os_str().is_empty() {
             command.cwd.clone_from(&self.options.folder);
         }
+        command.keep_whole_output(self.options.capture.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT));
         let id = self.register_pending(PendingReply::Role(role, Box::new(planned)));
         let request = Box::new(ActionRequest::local(Action::Run(command)));
         let host = None;
@@ -178,7 +179,13 @@ impl TaskEngine {
         }
         match result {
             ActionResult::Run(output) if output.exit.is_ok() => {
-                let hosts = parse_hosts(&output.stdout.text());
+                let hosts = match output.stdout.whole_text() {
+                    Ok(text) => parse_hosts(&text),
+                    Err(incomplete) => {
+                        let reason = format!("the command of role `{role}`: {incomplete}");
+                        return self.reject_task(&planned, TaskFailure::invalid_task(reason));
+                    }
+                };
                 self.role_hosts.insert(role, hosts);
                 self.begin_task(planned);
             }

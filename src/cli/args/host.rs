@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::cli::args::format::HostOutput;
-use crate::cli::args::format::duration;
+use crate::cli::args::format::{HostOutput, duration, limit_size};
 use crate::tasks::MaxFail;
 
 /// The options shared by commands that run over hosts.
@@ -82,6 +81,9 @@ pub(in crate::cli) struct HostOrder {
     /// Time limit of each command: `10` or `10s`, `5m`, `1h`
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = duration)]
     pub(in crate::cli) command_timeout: Option<Duration>,
+    /// Size up to which the outputs of each command are kept whole, such as `200M`; 64M by default
+    #[arg(long, env = "UNFURL_CAPTURE", value_name = "SIZE", value_parser = limit_size)]
+    pub(in crate::cli) capture: Option<usize>,
     /// Fail instead of asking questions
     #[arg(long)]
     pub(in crate::cli) abort_on_prompts: bool,

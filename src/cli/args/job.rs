@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::cli::args::format::duration;
 use crate::cli::args::format::{OutputFormat, one_of};
+use crate::cli::args::format::{duration, limit_size};
 use crate::name::{InstanceName, TemplateName};
 use crate::plan::{ChangeDetection, Repair};
 
@@ -102,6 +102,9 @@ pub(in crate::cli) struct ControlArgs {
     /// Time that running tasks get after the first Ctrl-C or TERM; the second kills them
     #[arg(long, env = "UNFURL_GRACE", value_name = "DURATION", value_parser = duration, default_value = "30s")]
     pub(in crate::cli) grace: Duration,
+    /// Size up to which the outputs of each command are kept whole, such as `200M`; 64M by default
+    #[arg(long, env = "UNFURL_CAPTURE", value_name = "SIZE", value_parser = limit_size)]
+    pub(in crate::cli) capture: Option<usize>,
     /// When the exit code is 64
     #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
     pub(in crate::cli) jobexitcode: JobExitCode,

@@ -165,6 +165,7 @@ impl HostOptions {
             pool_size: self.order.pool_size.map(NonZeroUsize::get),
             max_fail,
             command_timeout: self.order.command_timeout,
+            capture: self.order.capture.map(|size| size as u64),
             user: self.connection.user.clone(),
             port: self.connection.port.map(NonZeroU16::get),
             ..TaskOptions::default()

@@ -112,6 +112,7 @@ pub(in crate::cli) fn request(
             grace: args.control.grace,
             parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
             echo: !cx.output.quiet,
+            capture: args.control.capture.map(|size| size as u64),
         },
         resume: args.control.resume,
         query: query.map(|expression| QueryRequest {

@@ -223,12 +223,9 @@ fn read_captured(frames: &mut Frames<'_>, total: usize) -> Option<CapturedOutput
     if total <= 2 * HALF_OUTPUT_BYTES {
         return Some(CapturedOutput::from_bytes(frames.piece(total)?));
     }
-    Some(CapturedOutput {
-        head: frames.piece(HALF_OUTPUT_BYTES)?.to_vec(),
-        tail: frames.piece(HALF_OUTPUT_BYTES)?.to_vec(),
-        total: total as u64,
-        truncated: true,
-    })
+    let head = frames.piece(HALF_OUTPUT_BYTES)?;
+    let tail = frames.piece(HALF_OUTPUT_BYTES)?;
+    Some(CapturedOutput::from_ends(head, tail, total as u64))
 }
 
 /// Returns the message for a failed change, in the same form as `native` has for local changes.

@@ -52,7 +52,12 @@ fn secrets(action: &Action) -> Secrets {
 
 /// Parses the output of the command into the result of the action.
 pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResult {
-    let bytes = output.stdout.bytes();
+    let bytes = match output.stdout.whole() {
+        Ok(bytes) => bytes,
+        Err(incomplete) => {
+            return ActionResult::not_performed(action, Exit::Failed(incomplete.to_string()));
+        }
+    };
     match action {
         Action::Read(facts) => {
             let readings = read_script::parse(facts, &bytes);

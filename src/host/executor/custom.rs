@@ -84,7 +84,12 @@ pub(super) fn parse_reply(result: &ActionResult, action: &Action) -> ExecutorRep
         }
         other => return ExecutorReply::Result(ActionResult::not_performed(action, other.clone())),
     }
-    let text = output.stdout.text();
+    let text = match output.stdout.whole_text() {
+        Ok(text) => text,
+        Err(incomplete) => {
+            return failure(format!("the executor's reply is too long: {incomplete}"));
+        }
+    };
     if text.trim().is_empty() {
         return ExecutorReply::Next;
     }

@@ -14,6 +14,7 @@ mod regular;
 mod resolve;
 mod stat;
 mod tree;
+mod unnamed;
 mod writing;
 
 pub use beneath::Beneath;
@@ -30,6 +31,7 @@ pub use reading::{
 pub(super) use regular::check_regular;
 pub use regular::open_regular;
 pub use stat::{FileStat, FileTime, set_modified_time, stat_of, sync_file};
+pub use unnamed::UnnamedFile;
 pub(super) use writing::temporary_name;
 pub use writing::{
     Appender, TemporaryDir, create_dir_all, remove_dir_all, remove_file, remove_file_if_exists,
