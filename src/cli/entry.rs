@@ -15,10 +15,10 @@ use super::commands::{
 use super::limits;
 use super::output::{Context, Output};
 use super::route::route;
-use crate::ops::{Failure, GUARD_COMMAND, run_guard, schema};
+use crate::ops::{Failure, FailureKind, GUARD_COMMAND, run_guard, schema};
 use crate::plan::WorkflowKind;
 use crate::system::console::{self, StandardStream};
-use crate::system::env;
+use crate::system::{env, process_limits};
 use crate::text::is_unsafe;
 
 /// The stack sizes to try for the main thread, in bytes.
@@ -58,7 +58,10 @@ fn widen_heap() {
     // Freeing the first block raises the C library's mmap threshold, so that the second block comes
     // from the heap.
     for size in [31 << 20, 30 << 20] {
-        drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
+        let mut block = Vec::<u8>::new();
+        // Without this memory, the program is only slower.
+        block.try_reserve_exact(size).ok();
+        drop(std::hint::black_box(block));
     }
 }
 
@@ -76,6 +79,10 @@ fn start() -> ExitCode {
         output: Output::new(&cli.global),
         global: cli.global,
     };
+    if let Err(error) = process_limits::prepare() {
+        let failure = Failure::new(FailureKind::Refused, error, Some(error.hint()));
+        return ExitCode::from(cx.output.failure(&failure, is_json));
+    }
     let done = run_command(cli.command, cx);
     let code = done.unwrap_or_else(|failure| cx.output.failure(&failure, is_json));
     // The result could not be written, so the command failed even if its work succeeded.

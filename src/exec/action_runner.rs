@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use crate::host::{ActionRequest, ActionResult, ChainNote, Stream};
+use crate::system::process_limits::limit_suffix;
 use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// Runs actions. Actions may end in any order.
@@ -60,7 +61,7 @@ pub trait OutputSink: Send {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system provided no thread or no event queue.
-    #[error("could not start the local runner: {0}")]
+    #[error("could not start the local runner: {}{}", .0, limit_suffix(.0))]
     Start(#[from] std::io::Error),
     /// The thread of the runner has ended.
     #[error("the local runner has ended")]

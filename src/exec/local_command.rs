@@ -21,6 +21,7 @@ use super::limits::RunLimits;
 use super::prompt_responder::{PromptListener, PromptResponder};
 use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
 use crate::system::fault::{self, SystemCall};
+use crate::system::process_limits::start_problem;
 use crate::system::survivors;
 use crate::value::Redactor;
 
@@ -230,7 +231,7 @@ impl LocalCommand {
         command.kill_on_drop(true);
         let name = self.command.program.name();
         fault::call(SystemCall::Spawn(name), || command.spawn())
-            .map_err(|error| Exit::Failed(format!("could not run `{name}`: {error}")))
+            .map_err(|error| Exit::Failed(start_problem(&format!("`{name}`"), &error)))
     }
 
     /// Waits for the command to end, or ends it on cancellation, timeout or an unanswered prompt.

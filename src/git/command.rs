@@ -51,6 +51,12 @@ impl GitCommand {
         self
     }
 
+    /// Declares that the call waits for another machine, up to a time limit.
+    pub(super) fn over_network(mut self, limit: Duration) -> Self {
+        self.helper.is_remote = true;
+        self.time_limit(limit)
+    }
+
     /// Sets variables of the call.
     pub(super) fn variables(mut self, variables: &[(String, String)]) -> Self {
         self.helper.extra_env.extend(variables.iter().cloned());

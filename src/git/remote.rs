@@ -152,7 +152,7 @@ impl Repository {
         let mut words = FETCH.map(str::to_owned).to_vec();
         words.extend(program);
         words.extend(["--".to_owned(), upstream.remote.clone(), refs]);
-        let output = self.git(words)?.time_limit(limit).run()?;
+        let output = self.git(words)?.over_network(limit).run()?;
         if !output.is_ok() {
             return Err(self.unreachable(&upstream.remote, &output));
         }
@@ -286,7 +286,7 @@ impl Repository {
         let lock = lock.map(|lock| GitLock::acquire(&lock, self.root()));
         let lock = lock.transpose()?;
         let pushed = self.inner.refname_to_id(&format!("refs/heads/{branch}"));
-        let call = self.git(words)?.time_limit(PUSH_TIME_LIMIT);
+        let call = self.git(words)?.over_network(PUSH_TIME_LIMIT);
         let token = survivors::token_value(&operation.id, 0);
         let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
         if !output.is_ok() {

@@ -13,6 +13,7 @@ use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
 use super::script::{START_ARGV, START_COMMAND, loader_input};
 use super::ssh::{KILL_TIMEOUT, Lease, display_name};
 use super::{ConnectionPool, Destination, Exit, Location};
+use crate::system::process_limits::start_problem;
 use crate::text::quote_word;
 
 /// The type, width and height of a command's terminal, and its modes.
@@ -152,7 +153,10 @@ impl Transport {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(Exit::NotFound(format!("`{program}` was not found")))
             }
-            Err(error) => Err(Exit::Failed(format!("could not run `{program}`: {error}"))),
+            Err(error) => {
+                let message = start_problem(&format!("`{program}`"), &error);
+                Err(Exit::Failed(message))
+            }
         }
     }
 

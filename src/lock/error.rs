@@ -110,7 +110,7 @@ pub fn removal_hint(found: &IrregularFile, manifest: &Path) -> String {
 }
 
 /// Returns the command that breaks the lock of a manifest, in quotes.
-fn break_command(manifest: &Path, force: bool) -> String {
+pub(super) fn break_command(manifest: &Path, force: bool) -> String {
     let manifest = text::quote_word(&manifest.to_string_lossy());
     let force = if force { "--force " } else { "" };
     format!("`unfurl lock break {force}{manifest}`")

@@ -52,7 +52,9 @@ pub(super) fn acquire(
 fn refused(refusal: RemoteLockError) -> Failure {
     let kind = match refusal {
         RemoteLockError::HeldByOther { .. } => FailureKind::Locked,
-        RemoteLockError::Unavailable(_) | RemoteLockError::Note(_) => FailureKind::Refused,
+        RemoteLockError::Unavailable(_)
+        | RemoteLockError::Doubtful { .. }
+        | RemoteLockError::Note(_) => FailureKind::Refused,
     };
     let hint = refusal.hint();
     Failure::new(kind, refusal, hint)

@@ -1,5 +1,6 @@
 //! Fetches the commits of others before a job, and fast-forwards the local branches.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
@@ -65,19 +66,29 @@ pub(super) fn fast_forward_all(
 /// A repository with its upstream and the result of the fetch.
 type FetchResult = (Repository, Upstream, Result<(), Error>);
 
-/// Fetches from all remotes in parallel.
+/// Fetches from all remotes in parallel, or one after the other if no thread can be started.
 fn fetch_all(followed: Vec<(Repository, Upstream)>) -> Vec<FetchResult> {
-    let threads = followed.into_iter().map(|(repository, upstream)| {
-        std::thread::spawn(move || {
-            let fetched = repository.fetch(&upstream, FETCH_TIMEOUT);
-            (repository, upstream, fetched)
-        })
+    let fetches = followed.into_iter().map(|followed| {
+        let slot = Arc::new(Mutex::new(Some(followed)));
+        let work = Arc::clone(&slot);
+        let thread = std::thread::Builder::new().spawn(move || fetch(&work));
+        (slot, thread.ok())
     });
-    let threads: Vec<_> = threads.collect();
-    threads
+    let fetches: Vec<_> = fetches.collect();
+    fetches
         .into_iter()
-        .filter_map(|thread| thread.join().ok())
+        .filter_map(|(slot, thread)| match thread {
+            Some(thread) => thread.join().ok()?,
+            None => fetch(&slot),
+        })
         .collect()
+}
+
+fn fetch(followed: &Mutex<Option<(Repository, Upstream)>>) -> Option<FetchResult> {
+    let mut slot = followed.lock().unwrap_or_else(PoisonError::into_inner);
+    let (repository, upstream) = slot.take()?;
+    let fetched = repository.fetch(&upstream, FETCH_TIMEOUT);
+    Some((repository, upstream, fetched))
 }
 
 fn warn(error: &Error, view: &mut dyn JobFrontend) {

@@ -4,12 +4,20 @@
 //! contain secrets.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use ureq::http::header::LOCATION;
+use jiff::Timestamp;
+use ureq::http::header::{DATE, LOCATION};
 use ureq::http::uri::Authority;
 use ureq::http::{Uri, request};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use super::process_limits::start_problem;
+use super::signals::AnswerWait;
+
+/// The interval for checking whether a signal has arrived.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The maximum number of redirects of a request.
 const MAX_REDIRECTS: usize = 3;
@@ -74,6 +82,8 @@ pub struct Response {
     /// The HTTP status, such as 200.
     pub status: u16,
     pub body: Vec<u8>,
+    /// The server's time when it sent the response.
+    pub server_time: Option<Timestamp>,
 }
 
 impl std::fmt::Debug for Response {
@@ -104,10 +114,36 @@ pub enum Error {
     /// The connection failed after it was established.
     #[error("{0}")]
     ConnectionLost(String),
+    /// The user interrupted this program before the response came.
+    #[error("the wait for its answer was interrupted")]
+    Interrupted,
 }
 
-/// Sends a request and returns the response.
+/// Sends a request and returns the response. A signal ends the wait for it, even while the name of the host is
+/// looked up.
 pub fn send(request: &Request, limits: &Limits) -> Result<Response, Error> {
+    let (sender, receiver) = sync_channel(1);
+    let (request, limits) = (request.clone(), limits.clone());
+    let thread = std::thread::Builder::new().name("http".to_owned());
+    let work = move || sender.send(send_and_wait(&request, &limits)).ok();
+    if let Err(error) = thread.spawn(work) {
+        return Err(Error::NotConnected(start_problem("a thread", &error)));
+    }
+    let mut wait = AnswerWait::begin();
+    loop {
+        match receiver.recv_timeout(POLL_INTERVAL) {
+            Ok(response) => return response,
+            Err(RecvTimeoutError::Timeout) if wait.is_over() => return Err(Error::Interrupted),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let message = "the request ended without a response".to_owned();
+                return Err(Error::ConnectionLost(message));
+            }
+        }
+    }
+}
+
+fn send_and_wait(request: &Request, limits: &Limits) -> Result<Response, Error> {
     let agent = agent(limits);
     let mut uri = parse(&request.url)?;
     for _ in 0..=MAX_REDIRECTS {
@@ -194,13 +230,23 @@ fn send_once(
         .then(|| response.headers().get(LOCATION)?.to_str().ok())
         .flatten()
         .map(str::to_owned);
+    let date = response.headers().get(DATE);
+    let server_time = date.and_then(|date| {
+        let date = jiff::fmt::rfc2822::parse(date.to_str().ok()?).ok()?;
+        Some(date.timestamp())
+    });
     let body = response
         .body_mut()
         .with_config()
         .limit(limits.max_bytes)
         .read_to_vec()
         .map_err(|error| transport_error(&error, limits))?;
-    Ok((Response { status, body }, next))
+    let response = Response {
+        status,
+        body,
+        server_time,
+    };
+    Ok((response, next))
 }
 
 /// Resolves a redirect target and refuses other servers.

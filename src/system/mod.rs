@@ -14,6 +14,7 @@ pub mod lockfile;
 pub mod machine;
 pub mod process;
 pub mod process_identity;
+pub mod process_limits;
 pub mod random;
 pub mod signals;
 pub mod survivors;

@@ -16,7 +16,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::fault::{self, SystemCall};
-use super::signals;
+use super::process_limits::start_problem;
+use super::signals::{self, AnswerWait};
 
 /// A helper program to run, with its input and limits.
 #[derive(Debug, Clone)]
@@ -34,8 +35,9 @@ pub struct Helper {
     pub keep_stdin_open: bool,
     /// The maximum running time of the helper.
     pub time_limit: Duration,
-    /// Whether the helper may finish although the user interrupts the program.
-    pub ignore_interrupt: bool,
+    /// Whether the helper waits for another machine. A signal then ends it after a short time, also once changes
+    /// have started.
+    pub is_remote: bool,
     /// The maximum number of bytes kept of each of the two outputs; the rest is discarded.
     pub max_output: usize,
 }
@@ -51,7 +53,7 @@ impl Helper {
             stdin: Vec::new(),
             keep_stdin_open: false,
             time_limit: Duration::from_mins(1),
-            ignore_interrupt: false,
+            is_remote: false,
             max_output: 16 << 20,
         }
     }
@@ -91,7 +93,7 @@ pub enum Error {
     #[error("`{program}` was not found")]
     NotFound { program: String },
     /// The system could not start the program.
-    #[error("could not run `{program}`: {source}")]
+    #[error("{}", start_problem(&format!("`{program}`"), source))]
     Failed {
         program: String,
         source: std::io::Error,
@@ -128,33 +130,45 @@ pub fn run_editor(file: &std::path::Path) -> Result<(), Error> {
 /// The interval for checking whether a helper must be ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The time between the request to end and the forced end of a helper.
+const END_GRACE: Duration = Duration::from_millis(100);
+
 /// Runs a helper and waits for its end.
 pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();
-    let _hold = helper.ignore_interrupt.then(signals::ExitHold::new);
+    let _hold = helper.is_remote.then(signals::ExitHold::new);
     let deadline = Instant::now() + helper.time_limit;
     let mut child = spawn(helper, &program)?;
-    let outputs = read_outputs(&mut child, helper.max_output);
+    let outputs = read_outputs(&mut child, helper.max_output).map_err(|source| {
+        terminate(&mut child);
+        let program = program.clone();
+        Error::Failed { program, source }
+    })?;
     // Dropped after the helper's end, which closes its standard input.
     let held = child.stdin.take_if(|_| helper.keep_stdin_open);
     if let Some(mut pipe) = child.stdin.take() {
         let bytes = helper.stdin.clone();
         // A helper that does not read its input must not block this process.
-        std::thread::spawn(move || pipe.write_all(&bytes).ok());
+        let thread = std::thread::Builder::new();
+        if let Err(source) = thread.spawn(move || pipe.write_all(&bytes).ok()) {
+            terminate(&mut child);
+            return Err(Error::Failed { program, source });
+        }
     }
     let timed_out = || Error::TimedOut {
         program: program.clone(),
         time_limit: helper.time_limit,
     };
-    let (stdout, stderr) =
-        collect(&outputs, deadline, helper.ignore_interrupt).ok_or_else(|| {
+    let (stdout, stderr) = collect(&outputs, deadline, helper.is_remote).ok_or_else(|| {
+        if Instant::now() < deadline {
+            ask_to_end(&mut child);
             terminate(&mut child);
-            if Instant::now() < deadline {
-                let program = program.clone();
-                return Error::Interrupted { program };
-            }
-            timed_out()
-        })?;
+            let program = program.clone();
+            return Error::Interrupted { program };
+        }
+        terminate(&mut child);
+        timed_out()
+    })?;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
@@ -178,7 +192,10 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
 }
 
 /// Reads both outputs on separate threads. Each one is sent when it ends.
-fn read_outputs(child: &mut Child, max_bytes: usize) -> Receiver<(bool, BoundedOutput)> {
+fn read_outputs(
+    child: &mut Child,
+    max_bytes: usize,
+) -> std::io::Result<Receiver<(bool, BoundedOutput)>> {
     let (done, outputs) = channel();
     let stdout = child
         .stdout
@@ -190,14 +207,14 @@ fn read_outputs(child: &mut Child, max_bytes: usize) -> Receiver<(bool, BoundedO
         .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
     for (stderr, pipe) in [(false, stdout), (true, stderr)] {
         let done = done.clone();
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             let captured = pipe
                 .map(|pipe| read_bounded(pipe, max_bytes))
                 .unwrap_or_default();
             done.send((stderr, captured)).ok();
-        });
+        })?;
     }
-    outputs
+    Ok(outputs)
 }
 
 fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
@@ -235,10 +252,15 @@ type BoundedOutput = (Vec<u8>, bool);
 fn collect(
     from: &Receiver<(bool, BoundedOutput)>,
     deadline: Instant,
-    to_its_end: bool,
+    is_remote: bool,
 ) -> Option<(BoundedOutput, BoundedOutput)> {
     let mut outputs = [BoundedOutput::default(), BoundedOutput::default()];
     let mut ended = 0;
+    let mut answer = AnswerWait::begin();
+    let mut is_interrupted = || match is_remote {
+        true => answer.is_over(),
+        false => signals::take_helper_termination(),
+    };
     while ended < 2 {
         let remaining = deadline.saturating_duration_since(Instant::now());
         match from.recv_timeout(remaining.min(POLL_INTERVAL)) {
@@ -246,9 +268,7 @@ fn collect(
                 outputs[usize::from(stderr)] = captured;
                 ended += 1;
             }
-            Err(RecvTimeoutError::Timeout)
-                if remaining > POLL_INTERVAL
-                    && (to_its_end || !signals::take_helper_termination()) => {}
+            Err(RecvTimeoutError::Timeout) if remaining > POLL_INTERVAL && !is_interrupted() => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }
     }
@@ -266,6 +286,18 @@ fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> BoundedOutput {
         truncated |= room < count;
     }
     (captured, truncated)
+}
+
+/// Asks the helper to end, and waits a moment, so that it can remove its lock files.
+fn ask_to_end(child: &mut Child) {
+    if let Ok(group) = i32::try_from(child.id()) {
+        // The helper may have ended by itself.
+        killpg(Pid::from_raw(group), Signal::SIGTERM).ok();
+    }
+    let deadline = Instant::now() + END_GRACE;
+    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Kills the helper with its process group.

@@ -3,7 +3,7 @@
 //! Each part of the program asks [`Interrupts`] and decides where it can stop. `exec::signal_watcher`
 //! receives the signals and reports them here.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,64 @@ pub(crate) fn take_helper_termination() -> bool {
 
 /// The number of actions that a signal must not cut off, such as the release of a lock on a server.
 static EXIT_HOLDS: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of signals that all [`Interrupts`] recorded. A global variable, because code without access to
+/// [`Interrupts`] waits for other machines.
+static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+
+/// The number of the last signal; 0 if none arrived.
+static LAST_SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// The number of the signal that cut a wait for another machine short; 0 if none did.
+static CUT_SHORT_BY: AtomicI32 = AtomicI32::new(0);
+
+/// The time that another machine gets for its answer once a signal has arrived.
+const ANSWER_GRACE: Duration = Duration::from_millis(500);
+
+/// The same for a request that begins after the signal, such as the release of a lock at the end of a job.
+const LATE_ANSWER_GRACE: Duration = Duration::from_secs(3);
+
+/// A wait for the answer of another machine, which a signal cuts short.
+#[derive(Debug)]
+pub struct AnswerWait {
+    /// The number of signals before the wait.
+    earlier_signals: usize,
+    /// The end of the wait, once a signal has arrived.
+    end: Option<Instant>,
+}
+
+impl AnswerWait {
+    pub fn begin() -> Self {
+        let earlier_signals = SIGNALS.load(Ordering::SeqCst);
+        Self {
+            earlier_signals,
+            end: (earlier_signals > 0).then(|| Instant::now() + LATE_ANSWER_GRACE),
+        }
+    }
+
+    /// Whether a signal has ended the wait.
+    pub fn is_over(&mut self) -> bool {
+        let signals = SIGNALS.load(Ordering::SeqCst);
+        if signals > self.earlier_signals {
+            self.earlier_signals = signals;
+            let end = Instant::now() + ANSWER_GRACE;
+            self.end = Some(self.end.map_or(end, |earlier| earlier.min(end)));
+        }
+        let is_over = self.end.is_some_and(|end| Instant::now() >= end);
+        if is_over {
+            CUT_SHORT_BY.store(LAST_SIGNAL.load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+        is_over
+    }
+}
+
+/// Returns the number of the signal that cut a wait for another machine short.
+pub fn cut_short_by() -> Option<i32> {
+    match CUT_SHORT_BY.load(Ordering::SeqCst) {
+        0 => None,
+        signal => Some(signal),
+    }
+}
 
 /// A guard for an action that the first signal must not cut off. The second signal still does.
 #[derive(Debug)]
@@ -129,6 +187,8 @@ impl Interrupts {
         let mut state = self.state();
         state.first.get_or_insert(signal as i32);
         state.count += 1;
+        LAST_SIGNAL.store(signal as i32, Ordering::SeqCst);
+        SIGNALS.fetch_add(1, Ordering::SeqCst);
         if !state.started {
             if state.count > 1 {
                 // A lock left behind here is taken over by the next job.
@@ -242,7 +302,7 @@ impl Drop for ListenerGuard {
 }
 
 /// Whether this process ignores a signal.
-fn is_ignored(signal: Signal) -> bool {
+pub(super) fn is_ignored(signal: Signal) -> bool {
     let Ok(status) = super::fs::read_to_string(std::path::Path::new("/proc/self/status")) else {
         return false;
     };

@@ -42,6 +42,7 @@ mod network;
 mod options;
 mod predefined;
 mod previous_journals;
+mod process_limits;
 mod properties;
 mod prune;
 mod push;

@@ -13,6 +13,7 @@ use crate::cli::screen::job::JobScreen;
 use crate::name::Status;
 use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, QueryResult, watch_signals};
 use crate::plan::WorkflowKind;
+use crate::system::signals::cut_short_by;
 use crate::ui::QueryView;
 
 /// Runs the workflow of a command, or the one named by `--workflow`, and returns the exit code.
@@ -41,6 +42,9 @@ pub(in crate::cli) fn run_job(spec: JobSpec, args: &JobArgs, cx: &Context) -> Re
     let code = failure
         .filter(|_| code == 0)
         .map_or(code, |it| it.kind.exit_code());
+    // The record is saved, but a signal cut off the release of a lock or a push.
+    let interrupted = cut_short_by().map(|signal| FailureKind::Interrupted(signal).exit_code());
+    let code = interrupted.unwrap_or(code);
     // The process ends now. Dropping the large report piece by piece would only cost time.
     std::mem::forget(report);
     Ok(code)

@@ -4,7 +4,7 @@ use super::Error;
 use super::authenticate::authenticate;
 use super::endpoint::{LfsEndpoint, SshEndpoint};
 use super::http_api::HttpApi;
-use super::lock::{LfsLock, LockOutcome};
+use super::lock::{FoundLock, LfsLock, LockOutcome};
 use super::response::LockPage;
 use super::settings::LfsSettings;
 use super::ssh::{self, SshError};
@@ -74,10 +74,7 @@ impl Client {
             |api| api.create(path),
         )?;
         match created {
-            LockOutcome::Acquired(lock) if lock.path != path => Err(Error::InvalidResponse {
-                server: self.server(),
-                reason: "it locked another path".to_owned(),
-            }),
+            LockOutcome::Acquired(lock) if lock.path != path => Ok(LockOutcome::OtherPath(lock)),
             // The other user may have released the lock in the meantime.
             LockOutcome::HeldByOther(None) => {
                 Ok(LockOutcome::HeldByOther(self.find(path).ok().flatten()))
@@ -86,17 +83,36 @@ impl Client {
         }
     }
 
+    /// Looks up the lock on a path after the answer to its request was lost.
+    pub fn find_own(&mut self, path: &str) -> Result<Option<FoundLock>, Error> {
+        let found = self.find_page(path, |api, from| api.verify(from))?;
+        Ok(found.map(|(lock, page)| {
+            let is_own = page.own_ids.contains(&lock.id);
+            FoundLock::new(lock, is_own, page.server_time)
+        }))
+    }
+
     /// Returns the lock on a path, if there is one.
     pub fn find(&mut self, path: &str) -> Result<Option<LfsLock>, Error> {
+        let found = self.find_page(path, |api, from| api.list(Some(path), from))?;
+        Ok(found.map(|(lock, _)| lock))
+    }
+
+    /// Returns the lock on a path with the rest of its page.
+    fn find_page(
+        &mut self,
+        path: &str,
+        over_http: impl Fn(&mut HttpApi, Option<&str>) -> Result<LockPage, Error>,
+    ) -> Result<Option<(LfsLock, LockPage)>, Error> {
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let from = cursor.as_deref();
-            let page: LockPage = self.request(
+            let mut page: LockPage = self.request(
                 |settings, ssh| ssh::list(settings, ssh, Some(path), from),
-                |api| api.list(Some(path), from),
+                |api| over_http(api, from),
             )?;
-            if let Some(lock) = page.locks.into_iter().find(|lock| lock.path == path) {
-                return Ok(Some(lock));
+            if let Some(found) = page.locks.iter().position(|lock| lock.path == path) {
+                return Ok(Some((page.locks.swap_remove(found), page)));
             }
             match page.next {
                 Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),

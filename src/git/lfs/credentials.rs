@@ -94,6 +94,7 @@ fn run_helper(settings: &LfsSettings, word: &str, request: &str) -> Option<Strin
         extra_env: variables,
         stdin: request.as_bytes().to_vec(),
         time_limit: GIT_TIME_LIMIT,
+        is_remote: true,
         ..Helper::new(words)
     };
     let output = process::run(&helper).ok()?;

@@ -4,7 +4,9 @@ use super::Error;
 use super::credentials::{self, Credentials};
 use super::endpoint::HttpEndpoint;
 use super::lock::{LfsLock, LockOutcome};
-use super::response::{LockPage, parse_lock, parse_message, parse_page, refusal_error};
+use super::response::{
+    LockPage, parse_lock, parse_message, parse_page, parse_verified_page, refusal_error,
+};
 use super::settings::{LfsSettings, url_settings};
 use crate::system::http::{self, Limits, Request, Response};
 use crate::value::{Secrets, encode_percent};
@@ -125,6 +127,25 @@ impl HttpApi {
         }
         parse_page(&response.body)
             .ok_or_else(|| self.invalid_response("it contains no list of locks"))
+    }
+
+    /// Returns one page of the list of all locks, with the ids of those that belong to this user.
+    pub(super) fn verify(&mut self, cursor: Option<&str>) -> Result<LockPage, Error> {
+        let mut body = serde_json::json!({ "limit": 100 });
+        if let Some(cursor) = cursor {
+            body["cursor"] = cursor.into();
+        }
+        self.add_reference(&mut body);
+        let response = self.call("/locks/verify", Some(&body))?;
+        if response.status != 200 {
+            return Err(self.refusal_error(&response));
+        }
+        let page = parse_verified_page(&response.body)
+            .ok_or_else(|| self.invalid_response("it contains no lists of locks"))?;
+        Ok(LockPage {
+            server_time: response.server_time,
+            ..page
+        })
     }
 
     /// Removes a lock. Returns whether it existed.

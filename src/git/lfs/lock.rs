@@ -1,7 +1,9 @@
 //! A lock as its server describes it.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use crate::system::clock;
 
 /// The maximum difference, in seconds, between two timestamps of the same lock. Some servers read the clock
 /// more than once while creating it.
@@ -29,6 +31,59 @@ pub enum LockOutcome {
     Acquired(LfsLock),
     /// Another user holds the lock. The lock is present if the server described it.
     HeldByOther(Option<LfsLock>),
+    /// The server locked another path than the requested one.
+    OtherPath(LfsLock),
+}
+
+/// A lock that was looked up because the answer to the request for it was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundLock {
+    pub lock: LfsLock,
+    /// Whether the lock belongs to this user.
+    pub is_own: bool,
+    /// The server's time minus the time of this machine; `None` if the server did not tell its time.
+    clock_difference: Option<SignedDuration>,
+}
+
+/// The maximum difference, in seconds, between the times of a request and of its lock. Servers tell their time in
+/// whole seconds.
+const LOCK_TIME_TOLERANCE: i64 = 3;
+
+/// The same if the server does not tell its time.
+const UNKNOWN_CLOCK_TOLERANCE: i64 = 5;
+
+impl FoundLock {
+    /// Creates the description of a lock that was found now.
+    pub(super) fn new(lock: LfsLock, is_own: bool, server_time: Option<Timestamp>) -> Self {
+        let now = clock::now();
+        Self {
+            lock,
+            is_own,
+            clock_difference: server_time.map(|time| time.duration_since(now)),
+        }
+    }
+
+    /// Describes a lock whose owner may be this or another user.
+    pub fn of_unknown_owner(lock: LfsLock) -> Self {
+        Self::new(lock, false, None)
+    }
+
+    /// Whether the lock was created by a request of this user that was sent and lost between these times.
+    pub fn is_from(&self, sent: Timestamp, lost: Timestamp) -> bool {
+        let locked_at = self.lock.locked_at.as_deref();
+        let Some(locked_at) = locked_at.and_then(|time| time.parse::<Timestamp>().ok()) else {
+            return false;
+        };
+        let tolerance = match self.clock_difference {
+            Some(_) => LOCK_TIME_TOLERANCE,
+            None => UNKNOWN_CLOCK_TOLERANCE,
+        };
+        let difference = self.clock_difference.unwrap_or_default().as_secs();
+        let locked_at = locked_at.as_second().saturating_sub(difference);
+        let earliest = sent.as_second().saturating_sub(tolerance);
+        let latest = lost.as_second().saturating_add(tolerance);
+        self.is_own && (earliest..=latest).contains(&locked_at)
+    }
 }
 
 impl LfsLock {
@@ -85,6 +140,26 @@ mod tests {
         assert!(!first.is_same(&lock("2026-11-21T19:00:03Z")));
         assert!(!first.is_same(&lock("today")));
         assert!(lock("today").is_same(&lock("today")));
+    }
+
+    #[test]
+    fn a_found_lock_is_from_a_request_if_owner_and_time_match() {
+        let time = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (sent, lost) = (time("2026-11-21T19:00:00Z"), time("2026-11-21T19:01:00Z"));
+        let found = |locked_at: &str, is_own, difference: Option<i64>| FoundLock {
+            lock: lock(locked_at),
+            is_own,
+            clock_difference: difference.map(SignedDuration::from_secs),
+        };
+        assert!(found("2026-11-21T19:00:59Z", true, Some(0)).is_from(sent, lost));
+        assert!(!found("2026-11-21T19:00:59Z", false, Some(0)).is_from(sent, lost));
+        assert!(!found("2026-11-21T18:59:55Z", true, Some(0)).is_from(sent, lost));
+        assert!(found("2026-11-21T18:59:55Z", true, None).is_from(sent, lost));
+        assert!(!found("2026-11-21T19:01:10Z", true, None).is_from(sent, lost));
+        // The server's clock is a day ahead.
+        assert!(found("2026-11-22T19:00:30Z", true, Some(86_400)).is_from(sent, lost));
+        assert!(!found("2026-11-21T19:00:30Z", true, Some(86_400)).is_from(sent, lost));
+        assert!(!found("today", true, Some(0)).is_from(sent, lost));
     }
 
     #[test]

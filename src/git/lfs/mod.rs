@@ -18,5 +18,5 @@ mod ssh;
 pub use client::{Client, ReleaseOutcome};
 pub use endpoint::check_url;
 pub use error::Error;
-pub use lock::{LfsLock, LockOutcome};
+pub use lock::{FoundLock, LfsLock, LockOutcome};
 pub use response::count_locks;

@@ -1,5 +1,6 @@
 //! Parses server responses: JSON of the HTTP API and responses of `git-lfs-transfer`.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Error;
@@ -12,12 +13,17 @@ pub(super) struct LockPage {
     pub(super) locks: Vec<LfsLock>,
     /// The cursor of the next page, if there is one.
     pub(super) next: Option<String>,
+    /// The ids of locks that belong to this user, as far as the server says so.
+    pub(super) own_ids: Vec<String>,
+    /// The server's time when it sent the page.
+    pub(super) server_time: Option<Timestamp>,
 }
 
 /// Runs all parsers on the same bytes and returns the number of locks found. Used for fuzzing, because
 /// responses come from untrusted servers.
 pub fn count_locks(bytes: &[u8]) -> usize {
     parse_message(bytes);
+    parse_verified_page(bytes);
     let page = parse_page(bytes).unwrap_or_default();
     let mut count = usize::from(parse_lock(bytes).is_some()) + page.locks.len();
     for answer in parse_responses(bytes) {
@@ -47,6 +53,27 @@ pub(super) fn parse_page(body: &[u8]) -> Option<LockPage> {
     Some(LockPage {
         locks,
         next: next.filter(|next| !next.is_empty()),
+        ..LockPage::default()
+    })
+}
+
+/// Parses the lists of own and other locks in a response of the HTTP API.
+pub(super) fn parse_verified_page(body: &[u8]) -> Option<LockPage> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let list = |name: &str| match value.get(name)? {
+        Value::Null => Some(Vec::new()),
+        Value::Array(locks) => locks.iter().map(lock_from_json).collect(),
+        _ => None,
+    };
+    let (mut locks, others) = (list("ours")?, list("theirs")?);
+    let own_ids = locks.iter().map(|lock: &LfsLock| lock.id.clone()).collect();
+    locks.extend(others);
+    let next = value.get("next_cursor").and_then(text_from_json);
+    Some(LockPage {
+        locks,
+        next: next.filter(|next| !next.is_empty()),
+        own_ids,
+        server_time: None,
     })
 }
 
@@ -111,8 +138,8 @@ pub(super) fn parse_transfer_lock(answer: &TransferResponse) -> Option<LfsLock> 
 /// Parses the list of locks in a response of `git-lfs-transfer`. Some servers put it before the delimiter.
 pub(super) fn parse_transfer_page(answer: &TransferResponse) -> LockPage {
     let mut page = LockPage {
-        locks: Vec::new(),
         next: answer.argument("next-cursor").map(str::to_owned),
+        ..LockPage::default()
     };
     for line in answer.head.iter().chain(&answer.body) {
         let mut words = line.splitn(3, ' ');
@@ -137,6 +164,7 @@ pub(super) fn parse_transfer_page(answer: &TransferResponse) -> LockPage {
             "path" => value.clone_into(&mut lock.path),
             "locked-at" => lock.locked_at = Some(value.to_owned()),
             "ownername" => lock.owner = Some(value.to_owned()),
+            "owner" if value == "ours" => page.own_ids.push(id.to_owned()),
             _ => {}
         }
     }
@@ -180,6 +208,17 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_own_and_other_locks_says_which_are_own() {
+        let body = br#"{"ours": [{"id": 1, "path": "a"}], "theirs": [{"id": 2, "path": "b"}]}"#;
+        let page = parse_verified_page(body).unwrap();
+        assert_eq!(
+            (page.locks.len(), &*page.own_ids),
+            (2, &["1".to_owned()][..])
+        );
+        assert_eq!(parse_verified_page(br#"{"ours": []}"#), None);
+    }
+
+    #[test]
     fn a_list_over_ssh_is_read_line_by_line() {
         let answer = TransferResponse {
             head: vec!["status 200".into(), "next-cursor=z".into()],
@@ -199,6 +238,7 @@ mod tests {
             panic!("{page:?}");
         };
         assert_eq!((&*lock.path, lock.owner.as_deref()), ("a b", Some("Ann B")));
+        assert_eq!(page.own_ids, ["1"]);
     }
 
     proptest! {

@@ -145,13 +145,15 @@ pub(super) fn run_remote_command(
         extra_env: vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())],
         stdin,
         time_limit: settings.request_timeout(),
-        // If an interrupt stopped the command, the server might have created a lock that is never released.
-        ignore_interrupt: true,
+        is_remote: true,
         max_output: 4 << 20,
         ..Helper::new(build_argv(&settings.ssh, to, words))
     };
     let output = process::run(&helper).map_err(|error| {
-        let was_sent = matches!(error, process::Error::TimedOut { .. });
+        let was_sent = matches!(
+            error,
+            process::Error::TimedOut { .. } | process::Error::Interrupted { .. }
+        );
         unreachable(error.to_string(), was_sent)
     })?;
     if output.code == CONNECT_FAILED_EXIT_CODE {

@@ -21,19 +21,14 @@ impl RemoteLock {
         settings: RemoteLockSettings,
         taken: Result<HeldRemoteLock, RemoteLockError>,
     ) -> Result<(Self, Option<Diagnostic>), RemoteLockError> {
-        let (held, warning) = match taken {
-            Ok(held) => (Some(held), None),
-            Err(RemoteLockError::Unavailable(error)) if settings.mode == LockMode::Try => {
-                let message = format!(
-                    "the remote lock could not be taken, so jobs on other machines are not \
-                     excluded: {error}"
-                );
-                let help = "a job on another machine may run at the same time; with `lfs_lock: \
-                            {lock: require}`, a job needs the remote lock";
-                (None, Some(Diagnostic::warning(message).help(help)))
-            }
-            Err(refusal) => return Err(refusal),
-        };
+        let (held, warning) =
+            match taken {
+                Ok(held) => (Some(held), None),
+                Err(
+                    refusal @ (RemoteLockError::Unavailable(_) | RemoteLockError::Doubtful { .. }),
+                ) if settings.mode == LockMode::Try => (None, Some(warning_of(&refusal))),
+                Err(refusal) => return Err(refusal),
+            };
         Ok((Self { settings, held }, warning))
     }
 
@@ -51,6 +46,23 @@ impl RemoteLock {
     pub fn release(mut self) -> Option<Diagnostic> {
         self.held.take()?.unlock()
     }
+}
+
+/// Returns the warning about a lock that cannot be taken and need not be.
+fn warning_of(refusal: &RemoteLockError) -> Diagnostic {
+    let (reason, hint) = match refusal {
+        RemoteLockError::Doubtful { error, hint } => (error.to_string(), format!("; {hint}")),
+        RemoteLockError::Unavailable(error) => (error.to_string(), String::new()),
+        other => (other.to_string(), String::new()),
+    };
+    let message = format!(
+        "the remote lock could not be taken, so jobs on other machines are not excluded: {reason}"
+    );
+    let help = format!(
+        "a job on another machine may run at the same time; with `lfs_lock: {{lock: require}}`, a \
+         job needs the remote lock{hint}"
+    );
+    Diagnostic::warning(message).help(help)
 }
 
 impl Drop for RemoteLock {

@@ -6,12 +6,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::settings::{LockNameParts, RemoteLockSettings};
 use crate::diagnostic::Diagnostic;
 use crate::git::Repository;
-use crate::git::lfs::{Client, Error, LfsLock, LockOutcome, ReleaseOutcome};
+use crate::git::lfs::{Client, Error, FoundLock, LfsLock, LockOutcome, ReleaseOutcome};
+use crate::lock::error::break_command;
 use crate::lock::wait::LockWait;
 use crate::system::env::Env;
 use crate::system::fs::{self, Beneath};
@@ -74,12 +76,30 @@ pub(super) struct LockNote {
     pub(super) lock: Option<LfsLock>,
 }
 
+/// A request for a lock whose answer was lost or makes no sense.
+struct LostAnswer {
+    error: Error,
+    /// The lock on another path that the answer describes.
+    other: Option<LfsLock>,
+    sent_at: Timestamp,
+    lost_at: Timestamp,
+    /// Whether no earlier job left a note.
+    is_fresh: bool,
+}
+
 /// An error while taking a remote lock.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteLockError {
     /// The server cannot be used for locks.
     #[error("the remote lock cannot be taken: {0}")]
     Unavailable(#[from] Error),
+    /// The server may have granted the lock, although no valid answer says so.
+    #[error("the remote lock cannot be taken: {error}")]
+    Doubtful {
+        error: Error,
+        /// A hint on how to release the lock.
+        hint: String,
+    },
     #[error("{message}")]
     HeldByOther {
         /// A message with the holder and the server.
@@ -97,7 +117,7 @@ impl RemoteLockError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Unavailable(error) => Some(error.hint().to_owned()),
-            Self::HeldByOther { hint, .. } => Some(hint.clone()),
+            Self::Doubtful { hint, .. } | Self::HeldByOther { hint, .. } => Some(hint.clone()),
             Self::Note(error) => error.hint(),
         }
     }
@@ -164,11 +184,29 @@ impl LockLocation {
             self.write_note(None)?;
         }
         loop {
+            let sent_at = clock::now();
+            let lost = |error, other| LostAnswer {
+                error,
+                other,
+                sent_at,
+                lost_at: clock::now(),
+                is_fresh: previous_note.is_none(),
+            };
             let holder = match self.client.create(&self.path) {
                 Ok(LockOutcome::Acquired(lock)) => return self.note_acquired_lock(lock),
                 Ok(LockOutcome::HeldByOther(holder)) => holder,
+                Ok(LockOutcome::OtherPath(other)) => {
+                    let error = Error::InvalidResponse {
+                        server: self.client.server(),
+                        reason: "it locked another path".to_owned(),
+                    };
+                    return self.look_up(lost(error, Some(other)), wait, notify);
+                }
                 Err(error) => match self.find_holder_if_forbidden(&error) {
                     Some(holder) => Some(holder),
+                    None if error.may_have_locked() => {
+                        return self.look_up(lost(error, None), wait, notify);
+                    }
                     None => return Err(self.unavailable(error, previous_note.is_none())),
                 },
             };
@@ -198,10 +236,66 @@ impl LockLocation {
         }
     }
 
-    /// Converts a failed request to an error. The note is removed if the server certainly granted no lock;
-    /// otherwise the request may have succeeded.
+    /// Looks up the lock after the answer to its request was lost. A lock of this user that the server created
+    /// meanwhile is the requested one.
+    fn look_up(
+        mut self,
+        lost: LostAnswer,
+        wait: LockWait<'_>,
+        notify: &mut dyn FnMut(&str),
+    ) -> Result<HeldRemoteLock, RemoteLockError> {
+        let path = self.path.clone();
+        let doubtful = |error, hint| Err(RemoteLockError::Doubtful { error, hint });
+        let unknown = format!(
+            "the server may have granted the lock `{path}`: `unfurl lock list` shows it, and {} \
+             releases it",
+            break_command(&self.manifest, true)
+        );
+        if wait.interrupts.first().is_some() {
+            notify(&unknown);
+            return doubtful(lost.error, unknown);
+        }
+        let found = match self.client.find_own(&path) {
+            Ok(found) => found,
+            // The server tells the locks, but not which are own.
+            Err(error) if !matches!(error, Error::Unreachable { .. }) => {
+                match self.client.find(&path) {
+                    Ok(lock) => lock.map(FoundLock::of_unknown_owner),
+                    Err(_) => return doubtful(lost.error, unknown),
+                }
+            }
+            Err(_) => return doubtful(lost.error, unknown),
+        };
+        match (found, lost.other) {
+            (Some(found), _) if found.is_from(lost.sent_at, lost.lost_at) => {
+                let reason = &lost.error;
+                notify(&format!(
+                    "the server granted the remote lock, although its answer was lost: {reason}"
+                ));
+                self.note_acquired_lock(found.lock)
+            }
+            (Some(FoundLock { lock, is_own, .. }), _) => {
+                let free = self.command_to_free(Some(&lock), !is_own);
+                let hint = format!("{lock} holds the lock; if no job runs with it, run {free}");
+                doubtful(lost.error, hint)
+            }
+            (None, Some(other)) => {
+                let free = self.command_to_free(Some(&other), false);
+                let hint = format!("release the lock on the path `{}` with {free}", other.path);
+                doubtful(lost.error, hint)
+            }
+            (None, None) => {
+                if lost.is_fresh {
+                    fs::remove_file_if_exists(&self.note).ok();
+                }
+                Err(lost.error.into())
+            }
+        }
+    }
+
+    /// Converts a failed request to an error. The note is removed, because the server certainly granted no lock.
     fn unavailable(&self, error: Error, is_fresh: bool) -> RemoteLockError {
-        if is_fresh && !error.may_have_locked() {
+        if is_fresh {
             fs::remove_file_if_exists(&self.note).ok();
         }
         error.into()

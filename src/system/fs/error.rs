@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::regular::NotRegular;
 use super::resolve::RefusedLink;
+use crate::system::process_limits::limit_hint;
 
 /// The kind of a failed file operation, for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,13 +117,10 @@ impl Error {
                 format!("`{path}` is on a read-only disk: mount it for writing, or work on a copy")
             }
             ErrorKind::InvalidData => "the file must be UTF-8 text".to_owned(),
-            _ if self.source.raw_os_error() == Some(nix::libc::EMFILE) => {
-                "too many files are open: raise the limit with `ulimit -n`".to_owned()
-            }
             _ if self.source.raw_os_error() == Some(nix::libc::EIO) => {
                 "the disk reported an error: check the disk before you continue".to_owned()
             }
-            _ => return None,
+            _ => limit_hint(&self.source)?.to_owned(),
         })
     }
 }
@@ -170,6 +168,7 @@ mod tests {
             nix::libc::EROFS,
             nix::libc::EDQUOT,
             nix::libc::EMFILE,
+            nix::libc::EFBIG,
             nix::libc::EIO,
         ] {
             let source = io::Error::from_raw_os_error(code);

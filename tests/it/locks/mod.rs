@@ -1,7 +1,9 @@
 //! Remote locks through git-lfs, which hold for all machines: tested against a real server over SSH and
 //! against an HTTP server with prepared answers.
 
+mod hanging;
 mod http;
+mod lost_answers;
 mod over_ssh;
 mod sshd;
 mod web;

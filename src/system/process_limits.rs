@@ -1,0 +1,98 @@
+//! The limits of this process that a shell sets with `ulimit`: open files, the size of files, and processes.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "only this module may call these methods"
+)]
+
+use std::fs::File;
+use std::io;
+
+use nix::libc;
+use nix::sys::signal::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::signals::is_ignored;
+
+/// The number of files that this process opens at least at the same time.
+const MIN_DESCRIPTORS: usize = 32;
+
+/// A limit of this process with which no command can work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this process can open only {available} more files, but needs at least {MIN_DESCRIPTORS}")]
+pub struct TooFewDescriptors {
+    available: usize,
+}
+
+impl TooFewDescriptors {
+    pub fn hint(self) -> String {
+        "raise the limit, for example with `ulimit -n 1024`".to_owned()
+    }
+}
+
+/// Prepares this process for its limits, before anything is written.
+///
+/// # Errors
+///
+/// The process may open too few files. The libraries that handle signals would end the process without a
+/// message.
+pub fn prepare() -> Result<(), TooFewDescriptors> {
+    let opened: Vec<_> = (0..MIN_DESCRIPTORS)
+        .map_while(|_| File::open("/dev/null").ok())
+        .collect();
+    if opened.len() < MIN_DESCRIPTORS {
+        let available = opened.len();
+        return Err(TooFewDescriptors { available });
+    }
+    drop(opened);
+    catch_file_size_signal();
+    Ok(())
+}
+
+/// Makes a write beyond the limit for the size of files (`ulimit -f`) fail instead of ending this process.
+///
+/// The signal is caught and not ignored, because the programs that this process starts would inherit that.
+fn catch_file_size_signal() {
+    if !limits_file_size() || is_ignored(Signal::SIGXFSZ) {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    // If the signal cannot be caught, it keeps its usual effect.
+    if let Ok(runtime) = runtime {
+        let _entered = runtime.enter();
+        // The handler stays when its stream is dropped.
+        drop(signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)));
+    }
+}
+
+/// Whether the size of files is limited. Also true if that is unknown.
+fn limits_file_size() -> bool {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let limit = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max file size"));
+    limit.is_none_or(|limit| !limit.trim_start().starts_with("unlimited"))
+}
+
+/// Describes why a program or thread could not be started. Names the limit that was reached.
+pub fn start_problem(subject: &str, error: &io::Error) -> String {
+    format!("could not run {subject}: {error}{}", limit_suffix(error))
+}
+
+/// Returns the hint of [`limit_hint`] as the end of a message; empty if there is none.
+pub fn limit_suffix(error: &io::Error) -> String {
+    limit_hint(error).map_or_else(String::new, |hint| format!("; {hint}"))
+}
+
+/// Returns a hint for an error that means that a limit of this process or its user is reached.
+pub fn limit_hint(error: &io::Error) -> Option<&'static str> {
+    match error.raw_os_error()? {
+        libc::EMFILE => Some("raise the limit for open files with `ulimit -n`"),
+        libc::ENFILE => Some("close other programs: this machine can open no more files"),
+        libc::EAGAIN => Some("raise the limit for processes and threads with `ulimit -u`"),
+        libc::ENOMEM => Some("raise the limit for memory with `ulimit -v`, or free some"),
+        libc::EFBIG => Some("raise the limit for the size of files with `ulimit -f`"),
+        _ => None,
+    }
+}
