@@ -8,8 +8,8 @@ use crate::git::{Error, MergeDriver, MergeRule, Repository, own_merge_command};
 /// The name of the merge driver in git's settings.
 const DRIVER: &str = "unfurl";
 
-/// The file in `.git/unfurl` that exists once the user was told about the merge driver.
-const TOLD: &str = "told-merge-driver";
+/// The file in `.git/unfurl` that exists once a message has named the missing merge driver.
+const NOTICE_MARKER: &str = "merge-driver-notice";
 
 /// Installs the merge driver and the attribute rules in the repository of an ensemble. Returns the changed files.
 ///
@@ -55,7 +55,7 @@ pub(crate) fn set_up_merging(
 
 /// Returns a message for the user if the clone lacks the merge driver, once for each clone.
 pub(super) fn missing_driver_notice(repository: &Repository) -> Option<String> {
-    if repository.merge_driver(DRIVER).is_some() || !repository.is_first_time(TOLD) {
+    if repository.merge_driver(DRIVER).is_some() || !repository.is_first_time(NOTICE_MARKER) {
         return None;
     }
     Some(format!(

@@ -12,7 +12,7 @@ use super::Error;
 use super::lock_file::{GitLock, sync_parent};
 use super::operation::{CheckoutRecord, Operation, OperationRecord};
 use super::repository::Repository;
-use crate::system::fs::{self, Appender, FILE_MODE};
+use crate::system::fs;
 
 /// The maximum number of symbolic references that lead to a branch. Git's limit is the same.
 const MAX_SYMBOLIC: usize = 5;
@@ -81,7 +81,7 @@ impl Repository {
         let new_index = prepare(&mut operation)?;
         let new_branch = operation.path("ref");
         fs::write_atomic(&new_branch, format!("{}\n", update.to).as_bytes(), None)?;
-        self.append_reflogs(&name, update)?;
+        self.append_reflogs(&name, update, &operation)?;
         if let Some(new_index) = new_index {
             let index = own.join("index");
             fs::rename(&new_index, &index)?;
@@ -128,7 +128,7 @@ impl Repository {
         if from != Some(to) {
             let new = operation.path("ref");
             fs::write_atomic(&new, format!("{to}\n").as_bytes(), None)?;
-            self.append_reflog(name, from, to, log)?;
+            self.append_reflog(name, (from, to), log, operation)?;
             fs::rename(&new, &self.file_of(name))?;
         }
         Ok(lock.release()?)
@@ -177,20 +177,28 @@ impl Repository {
     }
 
     /// Appends to the reflogs of the branch and of `HEAD`, as git does.
-    fn append_reflogs(&self, name: &str, update: &BranchUpdate<'_>) -> Result<(), Error> {
-        self.append_reflog(name, update.from, update.to, update.log)?;
+    fn append_reflogs(
+        &self,
+        name: &str,
+        update: &BranchUpdate<'_>,
+        operation: &Operation,
+    ) -> Result<(), Error> {
+        let ids = (update.from, update.to);
+        self.append_reflog(name, ids, update.log, operation)?;
         if name != HEAD {
-            self.append_reflog(HEAD, update.from, update.to, update.log)?;
+            self.append_reflog(HEAD, ids, update.log, operation)?;
         }
         Ok(())
     }
 
+    /// Appends a line to the reflog of a reference whose lock is held. The file is replaced, so that no crash leaves
+    /// a part of the line.
     fn append_reflog(
         &self,
         name: &str,
-        from: Option<Oid>,
-        to: Oid,
+        (from, to): (Option<Oid>, Oid),
         log: &str,
+        operation: &Operation,
     ) -> Result<(), Error> {
         let folder = match name {
             HEAD => self.inner.path(),
@@ -206,6 +214,14 @@ impl Repository {
         let sign = if minutes < 0 { '-' } else { '+' };
         let zone = minutes.abs() / 60 * 100 + minutes.abs() % 60;
         let from = from.unwrap_or(Oid::ZERO_SHA1);
+        let mut text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        // A crash may have left a part of a line.
+        let whole = text.iter().rposition(|byte| *byte == b'\n');
+        text.truncate(whole.map_or(0, |end| end + 1));
         let mut line = format!("{from} {to} ").into_bytes();
         line.extend_from_slice(committer.name_bytes());
         line.extend_from_slice(b" <");
@@ -213,9 +229,16 @@ impl Repository {
         let log = log.split_whitespace().collect::<Vec<_>>().join(" ");
         let rest = format!("> {} {sign}{zone:04}\t{log}\n", time.seconds());
         line.extend_from_slice(rest.as_bytes());
-        let mut appender = Appender::open(&file, FILE_MODE)?;
-        appender.append(&line)?;
-        Ok(appender.sync()?)
+        text.extend(line);
+        let new = operation.path("log");
+        fs::write_atomic(&new, &text, fs::mode_of(&file).ok())?;
+        let parent = file.parent().unwrap_or(folder);
+        fs::create_dir_all(parent)?;
+        fs::rename(&new, &file)?;
+        for folder in parent.ancestors().take_while(|it| it.starts_with(folder)) {
+            fs::sync_dir(folder)?;
+        }
+        Ok(())
     }
 
     /// Whether git starts a reflog for the reference (`core.logAllRefUpdates`).

@@ -10,6 +10,7 @@ use git2::{FileMode, ObjectType, Oid};
 
 use super::Error;
 use super::branch_update::BranchUpdate;
+use super::lock_file::sync_parent;
 use super::objects::TreeChange;
 use super::operation::{CheckoutRecord, Operation};
 use super::remote::Upstream;
@@ -198,6 +199,7 @@ impl Repository {
                 .get_path(file)
                 .is_ok_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable));
             replace_file(&root, &staging.join(file), file, is_program)?;
+            sync_parent(&self.root().join(file))?;
         }
         operation.finish();
         Ok(())
@@ -269,5 +271,12 @@ fn replace_file(root: &Beneath, staged: &Path, file: &Path, is_program: bool) ->
         true => mode | (mode & 0o444) >> 2,
         false => mode & !PROGRAM_BITS,
     };
-    Ok(root.write_atomic(file, &fs::read(staged)?, Some(mode))?)
+    let text = fs::read(staged)?;
+    // The staged file has its final content and mode, so that its name is all that changes. It may be on another file
+    // system.
+    fs::write_atomic(staged, &text, Some(mode))?;
+    match root.rename(staged, file) {
+        Ok(()) => Ok(()),
+        Err(_) => Ok(root.write_atomic(file, &text, Some(mode))?),
+    }
 }

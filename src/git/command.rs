@@ -134,6 +134,8 @@ fn inherited_env() -> Vec<(String, String)> {
 fn noninteractive_env() -> Vec<(String, String)> {
     [
         ("GIT_TERMINAL_PROMPT", "0"),
+        // A call that only reads must not lock the index to refresh it.
+        ("GIT_OPTIONAL_LOCKS", "0"),
         ("GCM_INTERACTIVE", "never"),
         ("SSH_ASKPASS_REQUIRE", "never"),
         ("LC_ALL", "C"),

@@ -17,6 +17,9 @@ use crate::system::fs;
 /// The maximum number of attempts if other processes commit at the same time.
 const MAX_ATTEMPTS: usize = 5;
 
+/// The size from which on the git program stores a file, because this program would hold it in memory.
+const MAX_BYTES_IN_MEMORY: u64 = 64 << 20;
+
 /// The commit that a call has created, with the files it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "the caller reports what was committed"]
@@ -66,12 +69,12 @@ impl Repository {
     pub fn commit_staged(&self, message: &str) -> Result<Option<CommitOutcome>, Error> {
         self.check_ready_to_commit()?;
         self.commit_as(message, IndexChange::OfHooks, |_| {
-            let write = || {
+            let read = || {
                 let mut index = self.inner.index()?;
                 index.read(true)?;
-                index.write_tree()
+                Ok(index)
             };
-            self.stored(|| write().map_err(self.failed("read the index")))
+            self.tree_of_index(&read().map_err(self.failed("read the index"))?)
         })
     }
 
@@ -174,7 +177,7 @@ impl Repository {
             let target = fs::read_link(&file)?;
             let write = || self.inner.blob(target.as_os_str().as_bytes());
             self.stored(|| write().map_err(self.failed("add a link")))?
-        } else if self.has_filter(path) {
+        } else if self.has_filter(path) || fs::stat_of(&file)?.size > MAX_BYTES_IN_MEMORY {
             self.check_filters(&[path.to_owned()])?;
             self.stored(|| self.store_filtered(path, &file))?
         } else {

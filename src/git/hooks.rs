@@ -48,10 +48,8 @@ impl<'r> CommitHooks<'r> {
         };
         self.run_hook("pre-commit", &[])?;
         let failed = || self.repository.failed("read the index after a hook");
-        let mut index = git2::Index::open(&folder.path("index")).map_err(failed())?;
-        index
-            .write_tree_to(&self.repository.inner)
-            .map_err(failed())
+        let index = git2::Index::open(&folder.path("index")).map_err(failed())?;
+        self.repository.tree_of_index(&index)
     }
 
     /// Runs `commit-msg` and returns the message, which the hook may have changed.

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::Error;
 use super::lock_file::GitLock;
+use super::operation::OperationRecord;
 use super::repository::Repository;
-use crate::system::fs::Beneath;
+use crate::system::fs::{self, Beneath};
 
 /// The maximum size of a file in git's `info` folder.
 const MAX_INFO_BYTES: u64 = 16 << 20;
@@ -33,11 +34,17 @@ impl Repository {
         }
         folder.create_dir_all(Path::new("info"))?;
         let lock = folder.path().join("info").join(format!("{name}.lock"));
+        let operation = self.begin_operation(OperationRecord::new(), &[&lock])?;
         let lock = GitLock::acquire(&lock, self.root())?;
         // Another process may have added the lines since.
         let text = extended(&folder, &file, lines)?;
         if let Some(text) = &text {
-            folder.write_atomic(&file, text, None)?;
+            // A process that is killed here leaves no temporary file in git's folder.
+            let new = operation.path(name);
+            let mode = fs::mode_of(&folder.path().join(&file)).ok();
+            fs::write_atomic(&new, text, mode)?;
+            folder.refuse_link(&file)?;
+            folder.rename(&new, &file)?;
         }
         lock.release()?;
         Ok(text.is_some())

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::lock_file::GitLock;
+use super::lock_file::{GitLock, sync_parent};
 use super::operation::{FOLDER, OperationRecord};
 use super::repository::Repository;
 use crate::system::fs::{self, Beneath};
@@ -126,8 +126,9 @@ impl Repository {
             Ok(())
         };
         write().map_err(self.failed("write its configuration"))?;
-        let text = fs::read_within(&new, MAX_SETTINGS_BYTES)?;
-        fs::write_atomic(&target, &text, mode)?;
+        fs::sync_file(&new)?;
+        fs::rename(&new, &target)?;
+        sync_parent(&target)?;
         lock.release()?;
         Ok(file)
     }

@@ -1,45 +1,101 @@
 //! Writes objects so that a commit never refers to a damaged or unsynced one.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::Oid;
+use flate2::write::ZlibEncoder;
+use git2::{FileMode, Oid};
 
 use super::Error;
-use super::repository::Repository;
+use super::repository::{Repository, open_above};
 use crate::system::fs;
+use crate::system::lockfile;
 
 /// The maximum size of an object that is read again after it was written. Of larger ones only the start is read.
 const MAX_VERIFIED_BYTES: usize = 64 << 20;
 
+/// The priority of objects in memory: above files (1) and packs (2).
+const MEMORY_PRIORITY: i32 = 1000;
+
+/// The bit of an index entry for a file without content (`git add --intent-to-add`).
+const INTENT_TO_ADD: u16 = 1 << 13;
+
 impl Repository {
-    /// Stores an object with `write` and checks that it can be read.
+    /// Stores an object with `write`, durably, and checks that it can be read.
     ///
-    /// A power failure can leave an empty or damaged file. Git takes it for the object and does not write it again,
-    /// so it is removed first.
+    /// libgit2 gives an object its name before its bytes are durable. It therefore writes to memory only, and the
+    /// file is written here.
     pub(super) fn stored(&self, write: impl Fn() -> Result<Oid, Error>) -> Result<Oid, Error> {
+        let failed = || self.failed("store an object");
+        let objects = self.inner.odb().map_err(failed())?;
+        if self.on_disk.get().is_none() {
+            objects
+                .add_new_mempack_backend(MEMORY_PRIORITY)
+                .map_err(failed())?;
+        }
         let id = write()?;
-        if self.is_readable(id) {
+        if self.is_on_disk(id)? {
             return Ok(id);
         }
+        // A power failure can leave an empty or damaged file, which git takes for the object.
         fs::remove_file_if_exists(&self.loose_file(id))?;
         let id = write()?;
-        if self.is_readable(id) {
-            return Ok(id);
-        }
-        let message = format!("the object {id} cannot be read");
-        Err(Error::refused("store an object", self.root(), &message))
+        let object = objects.read(id).map_err(failed())?;
+        self.write_loose(id, object.kind(), object.data())?;
+        Ok(id)
     }
 
-    fn is_readable(&self, id: Oid) -> bool {
-        let Ok(objects) = self.inner.odb() else {
-            return false;
+    /// Whether the repository has the object, undamaged.
+    fn is_on_disk(&self, id: Oid) -> Result<bool, Error> {
+        let failed = || self.failed("store an object");
+        let repository = match self.on_disk.get() {
+            Some(repository) => repository,
+            None => {
+                let opened = open_above(self.root()).map_err(failed())?;
+                self.on_disk.get_or_init(|| opened)
+            }
         };
-        match objects.read_header(id) {
+        let objects = repository.odb().map_err(failed())?;
+        Ok(match objects.read_header(id) {
             Ok((size, _)) if size > MAX_VERIFIED_BYTES => true,
             Ok(_) => objects.read(id).is_ok(),
             Err(_) => false,
+        })
+    }
+
+    /// Writes the file of an object, whose bytes are durable before it has its name.
+    fn write_loose(&self, id: Oid, kind: git2::ObjectType, data: &[u8]) -> Result<(), Error> {
+        let file = self.loose_file(id);
+        let failed = |source| fs::Error::new(fs::FileAction::Write, &file, source);
+        let mut encoder = ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        let header = format!("{} {}\0", kind.str(), data.len());
+        let written = encoder.write_all(header.as_bytes());
+        let written = written.and_then(|()| encoder.write_all(data));
+        let bytes = written.and_then(|()| encoder.finish()).map_err(failed)?;
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
         }
+        lockfile::create_complete(&file, &bytes)?;
+        Ok(())
+    }
+
+    /// Creates the tree of an index.
+    pub(super) fn tree_of_index(&self, index: &git2::Index) -> Result<Oid, Error> {
+        if index.has_conflicts() {
+            let message = "it has conflicts";
+            return Err(Error::refused("commit the index", self.root(), message));
+        }
+        let files = index
+            .iter()
+            .filter(|entry| entry.flags_extended & INTENT_TO_ADD == 0);
+        let contents = files.map(|entry| {
+            let path = PathBuf::from(OsStr::from_bytes(&entry.path));
+            (path, TreeChange::Set(entry.id, file_mode(entry.mode)))
+        });
+        self.tree_with(None, &contents.collect::<Vec<_>>())
     }
 
     /// Returns the file that holds an object unless it is in a pack.
@@ -100,7 +156,7 @@ impl Repository {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeChange {
     /// Set the path to a file, a symbolic link or the commit of a submodule.
-    Set(Oid, git2::FileMode),
+    Set(Oid, FileMode),
     /// Remove the path, if it exists.
     Remove,
 }
@@ -133,7 +189,6 @@ impl Repository {
         base: Option<&git2::Tree<'_>>,
         changes: &Changes<'_>,
     ) -> Result<Option<Oid>, Error> {
-        use std::os::unix::ffi::OsStrExt as _;
         let failed = || self.failed("create a tree");
         let mut builder = self.inner.treebuilder(base).map_err(failed())?;
         let same_entry = |(left, _): &(&Path, TreeChange), (right, _): &(&Path, TreeChange)| {
@@ -196,6 +251,17 @@ impl Repository {
             .filter_map(|(path, change)| Some((path.strip_prefix(name).ok()?, change)))
             .collect();
         let id = self.folder_with(folder.as_ref(), &below)?;
-        Ok(id.map(|id| (id, i32::from(git2::FileMode::Tree))))
+        Ok(id.map(|id| (id, i32::from(FileMode::Tree))))
+    }
+}
+
+/// Returns the mode that a tree or an index has for an entry.
+pub(super) fn file_mode(mode: u32) -> FileMode {
+    match mode {
+        0o100_755 => FileMode::BlobExecutable,
+        0o120_000 => FileMode::Link,
+        0o160_000 => FileMode::Commit,
+        0o040_000 => FileMode::Tree,
+        _ => FileMode::Blob,
     }
 }

@@ -11,6 +11,7 @@ use super::Error;
 use super::lock_file::remove_abandoned_lock;
 use super::repository::Repository;
 use crate::system::fs::{self, Beneath, EntryKind};
+use crate::system::lockfile;
 use crate::system::process_identity::{ProcessIdentity, ProcessState};
 
 /// The folder for records and private files, in the folder that all working trees of a repository share.
@@ -150,14 +151,24 @@ impl Repository {
             is_unfinished: false,
         };
         let shared = &operation.shared;
-        shared.write_atomic(&record_of(&operation.id), text.as_bytes(), None)?;
+        lockfile::create_complete(&path, text.as_bytes())?;
+        fs::sync_dir(&shared.path().join(FOLDER))?;
         shared.create_dir_all(&folder_of(&operation.id))?;
         Ok(operation)
     }
 
     /// Repairs what killed processes of this program left in the repository: removes their lock files and private
-    /// files, and completes their checkouts. Lock files of others stay.
+    /// files. Lock files of others stay, and so do checkouts that were cut off.
     pub fn repair(&self) -> Result<(), Error> {
+        self.repair_operations(false)
+    }
+
+    /// Does the same, and completes checkouts that were cut off: these change files of the working tree.
+    pub fn repair_checkouts(&self) -> Result<(), Error> {
+        self.repair_operations(true)
+    }
+
+    fn repair_operations(&self, with_checkouts: bool) -> Result<(), Error> {
         let shared = Beneath::open(self.inner.commondir())?;
         let entries = match shared.list(Path::new(FOLDER)) {
             Ok(entries) => entries,
@@ -166,7 +177,7 @@ impl Repository {
         };
         for entry in &entries {
             if let Some(id) = entry.name.strip_suffix(".json") {
-                self.repair_operation(&shared, id)?;
+                self.repair_operation(&shared, id, with_checkouts)?;
             } else if entry.kind == EntryKind::Folder {
                 // A folder without a record is left over: the record exists for longer than the folder.
                 if shared.info(&record_of(&entry.name))?.is_none() {
@@ -182,7 +193,12 @@ impl Repository {
         Ok(())
     }
 
-    fn repair_operation(&self, shared: &Beneath, id: &str) -> Result<(), Error> {
+    fn repair_operation(
+        &self,
+        shared: &Beneath,
+        id: &str,
+        with_checkouts: bool,
+    ) -> Result<(), Error> {
         let path = record_of(id);
         let Ok(bytes) = shared.read(&path, MAX_RECORD_BYTES) else {
             return Ok(());
@@ -201,6 +217,9 @@ impl Repository {
             self.remove_locks_of_push(push, id)?;
         }
         if let Some(checkout) = &record.checkout {
+            if !with_checkouts {
+                return Ok(());
+            }
             self.complete_checkout(checkout)?;
         }
         remove_traces(shared, id)?;

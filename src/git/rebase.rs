@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use git2::{FileMode, Oid};
 
 use super::Error;
-use super::objects::TreeChange;
+use super::objects::{TreeChange, file_mode};
 use super::remote::Upstream;
 use super::repository::Repository;
 
@@ -274,14 +274,8 @@ type TreeFile = (Oid, FileMode);
 
 fn tree_entry(tree: &git2::Tree<'_>, path: &Path) -> Option<TreeFile> {
     let entry = tree.get_path(path).ok()?;
-    let mode = match entry.filemode() {
-        0o100_755 => FileMode::BlobExecutable,
-        0o120_000 => FileMode::Link,
-        0o160_000 => FileMode::Commit,
-        0o040_000 => FileMode::Tree,
-        _ => FileMode::Blob,
-    };
-    Some((entry.id(), mode))
+    let mode = u32::try_from(entry.filemode()).unwrap_or_default();
+    Some((entry.id(), file_mode(mode)))
 }
 
 /// Merges texts line by line, as git does. Different changes of the same lines are a conflict.

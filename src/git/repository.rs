@@ -23,6 +23,8 @@ pub struct Repository {
     /// Whether the user lets the repository's own settings and hooks run programs.
     pub(super) is_trusted: bool,
     pub(super) isolation: OnceCell<Isolation>,
+    /// The same repository for objects on disk: `inner` also has those that are only in memory yet.
+    pub(super) on_disk: OnceCell<git2::Repository>,
 }
 
 impl std::fmt::Debug for Repository {
@@ -63,6 +65,7 @@ impl Repository {
             inner,
             is_trusted: false,
             isolation: OnceCell::new(),
+            on_disk: OnceCell::new(),
         };
         if start.starts_with(fs::canonicalize(&git_folder)?) || !start.starts_with(&found.root) {
             return Ok(None);
@@ -331,7 +334,7 @@ impl Repository {
 }
 
 /// Opens the repository that contains a folder.
-fn open_above(folder: &Path) -> Result<git2::Repository, git2::Error> {
+pub(super) fn open_above(folder: &Path) -> Result<git2::Repository, git2::Error> {
     let opened = git2::Repository::discover(folder);
     let is_foreign = |error: &git2::Error| error.code() == ErrorCode::Owner;
     let env = Env::of_this_process();

@@ -65,6 +65,9 @@ pub fn commit(
         .as_ref()
         .map(|record| acquire_lock(record, options))
         .transpose()?;
+    for target in &targets {
+        target.repository.repair_checkouts()?;
+    }
     let default = default_message(last_job.flatten().as_deref());
     if let Some(record) = &record {
         exclude_from_git(record.base());

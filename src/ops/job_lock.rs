@@ -53,6 +53,7 @@ impl JobLock {
         view: &mut dyn JobFrontend,
     ) -> Result<(), Failure> {
         request.check_interrupt()?;
+        upstream::complete_checkouts(&self.found)?;
         if let Some(found) = upstream::fast_forward_all(&self.found, request, view)? {
             self.found = found;
         }

@@ -7,6 +7,7 @@ use super::failure::{Failure, FailureKind};
 use super::frontend::{Decision, JobFrontend};
 use super::recover;
 use super::request::JobRequest;
+use super::upstream;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{
     CrashedJob, JournalFile, LockedEnsemble, PublishError, Record, RescueFile, end_survivors,
@@ -64,6 +65,7 @@ pub fn recover(
         .and_then(|it| it.owner.as_ref());
     let ended = end_survivors(owner, &manifest);
     let locked = LockedEnsemble::of(acquired.lock, &manifest);
+    upstream::complete_checkouts(&found)?;
     let rescues = match file {
         Some(path) => {
             let rescue = RescueFile::read(path).map_err(|error| refused(&error, None))?;

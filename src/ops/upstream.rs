@@ -13,6 +13,16 @@ use crate::session::{self, EnsembleLocation, distinct_repositories, repositories
 /// The time limit for the response of a remote.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Completes checkouts of killed jobs in the repositories of the ensemble and its project, before the ensemble is
+/// loaded.
+pub(super) fn complete_checkouts(found: &EnsembleLocation) -> Result<(), Failure> {
+    let repositories = repositories_of(&found.located).map(distinct_repositories);
+    for repository in repositories.unwrap_or_default() {
+        repository.repair_checkouts()?;
+    }
+    Ok(())
+}
+
 /// Fast-forwards the repositories of the ensemble and its project to their upstreams.
 ///
 /// An unreachable remote is a warning; a diverged branch is an error. A dry run fetches nothing. Returns the

@@ -218,6 +218,12 @@ impl LockFile {
     }
 }
 
+/// Creates a file that has its complete content, durably, before it has its name. Returns whether the file is new. The
+/// name is durable once its folder is synced.
+pub fn create_complete(path: &Path, content: &[u8]) -> Result<bool, Error> {
+    Ok(LockFile::create(path, content)?.is_some())
+}
+
 /// Writes a small file that needs no more durability than its lock. The old file is removed, then the new one
 /// appears complete.
 pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
