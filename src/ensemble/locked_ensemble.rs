@@ -119,6 +119,7 @@ pub(super) fn remove_stale_files(manifest: &Path) {
     let Ok(base) = open_folder(manifest) else {
         return;
     };
+    settle_exchanges(&base, manifest);
     let crashed = JournalFile::list_for(manifest).is_ok_and(|left| !left.is_empty());
     let name = manifest.file_name().unwrap_or_default().to_string_lossy();
     for folder in ["", "jobs", "changes", "local"] {
@@ -133,6 +134,10 @@ pub(super) fn remove_stale_files(manifest: &Path) {
             let Ok(id) = id.parse::<ulid::Ulid>() else {
                 continue;
             };
+            if fs::ExchangeName::parse(&entry.name).is_some() {
+                // The file may hold a version that another program saved.
+                continue;
+            }
             // A temporary lock file may belong to a process that is waiting for the lock.
             let is_lock = of.strip_suffix(".lock").is_some();
             let is_own = of == name || of.strip_suffix(".owner.lock") == Some(&*name);
@@ -140,6 +145,19 @@ pub(super) fn remove_stale_files(manifest: &Path) {
                 // A temporary file that cannot be removed does no harm.
                 folder.remove_file_if_exists(Path::new(&entry.name)).ok();
             }
+        }
+    }
+}
+
+/// Completes replacements of the manifest that a crash interrupted. A version that another program saved stays or
+/// comes back.
+fn settle_exchanges(base: &fs::Beneath, manifest: &Path) {
+    let name = manifest.file_name().unwrap_or_default().to_string_lossy();
+    for entry in base.list(Path::new("")).unwrap_or_default() {
+        let exchange = fs::ExchangeName::parse(&entry.name);
+        if exchange.is_some_and(|exchange| exchange.target() == name) {
+            // A file that cannot be settled stays, so nothing is lost; the next job tries again.
+            base.settle_exchange(Path::new(&entry.name)).ok();
         }
     }
 }

@@ -8,7 +8,7 @@ use super::manifest::Manifest;
 use super::own_files::open_folder;
 use super::record::Record;
 use crate::name::ChangeId;
-use crate::system::fs::{self, Beneath};
+use crate::system::fs::{self, Beneath, Replacement};
 use crate::value::Value;
 use crate::yaml;
 
@@ -30,6 +30,9 @@ pub enum PublishError {
         /// The path of the file with the new text.
         kept: PathBuf,
     },
+    /// Another program saved the manifest at the moment when the record was written.
+    #[error("another program saved `{}` at the same moment; its version is in place, and the record is not", path.display())]
+    Overtaken { path: PathBuf },
 }
 
 impl Record {
@@ -107,6 +110,9 @@ fn end_last_line(text: &mut Vec<u8>) {
 }
 
 /// Writes new section values into the manifest; all other bytes stay unchanged.
+///
+/// A version that another program saves between the comparison and the replacement stays in place. File systems
+/// that cannot exchange files atomically (`RENAME_EXCHANGE`) replace such a version.
 fn save(
     manifest: &Manifest,
     folder: &Beneath,
@@ -114,7 +120,6 @@ fn save(
     copy: Option<&str>,
 ) -> Result<(), PublishError> {
     let path = manifest.path();
-    let name = Path::new(path.file_name().unwrap_or_default());
     let text = manifest
         .with_sections(sections)
         .map_err(|source| PublishError::Patch {
@@ -131,7 +136,7 @@ fn save(
     if now != manifest.text() {
         // The user edited the manifest while the job ran: insert the record into the edited text.
         if let Some(text) = manifest.with_sections_in(&now, sections) {
-            return Ok(write_file(folder, name, &text)?);
+            return replace(folder, path, &text, &now);
         }
         let kept = path.with_extension("yaml.rescued");
         write_file(folder, kept.file_name().unwrap_or_default().as_ref(), &text)?;
@@ -140,7 +145,18 @@ fn save(
             kept,
         });
     }
-    Ok(write_file(folder, name, &text)?)
+    replace(folder, path, &text, &now)
+}
+
+/// Replaces the manifest, unless its text is no longer the one that was compared.
+fn replace(folder: &Beneath, path: &Path, text: &str, compared: &str) -> Result<(), PublishError> {
+    let name = Path::new(path.file_name().unwrap_or_default());
+    match folder.replace_if_unchanged(name, text.as_bytes(), compared.as_bytes())? {
+        Replacement::Done => Ok(()),
+        Replacement::Overtaken => Err(PublishError::Overtaken {
+            path: path.to_path_buf(),
+        }),
+    }
 }
 
 #[cfg(test)]

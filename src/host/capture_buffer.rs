@@ -141,7 +141,7 @@ impl CaptureBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::capture::IncompleteOutput;
+    use crate::host::IncompleteOutput;
     use crate::value::Secrets;
     use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
 

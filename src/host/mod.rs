@@ -47,7 +47,9 @@ pub use action::{
     Action, Background, Command, Content, DEFAULT_SHELL, Get, Program, PromptAnswer, Put, Question,
 };
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
-pub use capture::{CapturedOutput, DEFAULT_CAPTURE_LIMIT, DEFAULT_TOTAL_CAPTURE_LIMIT};
+pub use capture::{
+    CapturedOutput, DEFAULT_CAPTURE_LIMIT, DEFAULT_TOTAL_CAPTURE_LIMIT, IncompleteOutput,
+};
 pub use capture_buffer::{CaptureBudget, CaptureBuffer};
 #[cfg(test)]
 pub use chain::CustomExecutor;

@@ -28,7 +28,9 @@ pub(super) fn save_rescue_file(
 ) -> Failure {
     let why = match error {
         PublishError::File(error) => error.hint(),
-        PublishError::Patch { .. } | PublishError::Changed { .. } => None,
+        PublishError::Patch { .. }
+        | PublishError::Changed { .. }
+        | PublishError::Overtaken { .. } => None,
     };
     let message = format!("the job has run, but its record cannot be saved: {error}");
     let saved_to = match RescueFile::of(record, &session.manifest, previous).write() {

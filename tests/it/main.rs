@@ -34,6 +34,7 @@ mod jobs;
 mod layers;
 mod locking;
 mod locks;
+mod long_output;
 mod machine;
 mod merging;
 mod model;

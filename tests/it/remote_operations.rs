@@ -131,6 +131,28 @@ fn a_command_runs_on_the_machine_that_its_operation_names() {
     nothing_is_done_again(&env, &sshd);
 }
 
+/// D4: the output of another machine is whole too, or its use is an error.
+#[test]
+fn a_long_output_of_another_machine_is_kept_whole() {
+    requires!("sshd");
+    let sshd = Sshd::start();
+    let env = app_on(
+        &sshd,
+        "              configure:
+                implementation: {primary: yes xxxxxxxxx | head -c 2500000, operation_host: HOST}
+                inputs: {resultTemplate: {attributes: {told: {eval: $stdout}}}}
+",
+    );
+    env.unfurl(["-q", "deploy", "--approve", "--capture", "2M"])
+        .exits(64)
+        .says(&[
+            "the output of 2500000 bytes was not kept whole",
+            "`--capture 4M`",
+        ]);
+    env.unfurl(["-q", "deploy", "--approve"]).succeeds();
+    assert!(attribute_of(&env, "app") == "xxxxxxxxx\n".repeat(250_000));
+}
+
 #[test]
 fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
     requires!("sshd");

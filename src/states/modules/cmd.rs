@@ -7,7 +7,7 @@ use crate::states::modules::decision::{act_on_outputs, failure};
 use std::sync::Arc;
 
 use crate::host::change::{Change, CommandRun};
-use crate::host::{Exit, RunOutput};
+use crate::host::{CapturedOutput, Exit, IncompleteOutput, RunOutput};
 use crate::states::command_args::{parse_setting, trimmed_output};
 use crate::states::{
     ChangeOutcome, ChangeSet, FactCache, Halt, Mode, StateCall, StateDecision, StateFn,
@@ -130,8 +130,8 @@ fn run_test_command(
     let probe = crate::states::command_args::volatile_probe(name, command.setting.clone());
     let probed = facts.probe(probe)?;
     let output = RunOutput {
-        stdout: crate::host::CapturedOutput::from_bytes(probed.stdout.clone()),
-        stderr: crate::host::CapturedOutput::from_bytes(probed.stderr.clone()),
+        stdout: CapturedOutput::from_bytes(probed.stdout.clone()),
+        stderr: CapturedOutput::from_bytes(probed.stderr.clone()),
         ..RunOutput::not_run(Exit::Code(probed.code))
     };
     let mut outcome = ResultPolicy::from_call(call, "\"").outcome(Some(&output));
@@ -214,14 +214,26 @@ impl ResultPolicy {
         }
     }
 
+    /// Fails if an output that decides about the outcome was not kept whole.
+    fn check_outputs(&self, run: &RunOutput) -> Result<(), IncompleteOutput> {
+        if self.stateful || !self.good_stdout.is_empty() {
+            run.stdout.whole()?;
+        }
+        if !self.good_stderr.is_empty() {
+            run.stderr.whole()?;
+        }
+        Ok(())
+    }
+
     fn outcome(&self, run: Option<&RunOutput>) -> StateOutcome {
         let Some(run) = run else {
             return StateOutcome::failed("the command was not run");
         };
-        let (mut stdout, mut stderr) = (
-            trimmed_output(&run.stdout.head),
-            trimmed_output(&run.stderr.head),
-        );
+        if let Err(incomplete) = self.check_outputs(run) {
+            return StateOutcome::failed(incomplete.to_string());
+        }
+        let text = |output: &CapturedOutput| trimmed_output(output.text().as_bytes());
+        let (mut stdout, mut stderr) = (text(&run.stdout), text(&run.stderr));
         let mut code = match &run.exit {
             Exit::Code(_) | Exit::Signal(_) => run.exit.code().unwrap_or(1),
             Exit::TimedOut => {

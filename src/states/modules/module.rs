@@ -7,9 +7,9 @@
 use crate::states::modules::decision::{act_on_outputs, failure, unchanged};
 use std::sync::Arc;
 
-use crate::host::RunOutput;
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
+use crate::host::{CapturedOutput, RunOutput};
 use crate::states::command_args::{parse_setting, trimmed_output};
 use crate::states::execution_modules::{ExecutionCall, call_execution, is_known};
 use crate::states::{
@@ -383,7 +383,8 @@ impl CallSyntax {
 
 fn format_return(answer: ReturnFormat, run: &RunOutput) -> Value {
     let code = i64::from(run.exit.code().unwrap_or(1));
-    let stdout = || Value::from(trimmed_output(&run.stdout.head));
+    let text = |output: &CapturedOutput| Value::from(trimmed_output(output.text().as_bytes()));
+    let stdout = || text(&run.stdout);
     match answer {
         ReturnFormat::Text => stdout(),
         ReturnFormat::Code => code.into(),
@@ -392,7 +393,7 @@ fn format_return(answer: ReturnFormat, run: &RunOutput) -> Value {
             ("pid", 0.into()),
             ("retcode", code.into()),
             ("stdout", stdout()),
-            ("stderr", trimmed_output(&run.stderr.head).into()),
+            ("stderr", text(&run.stderr)),
         ]),
     }
 }

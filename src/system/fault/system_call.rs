@@ -20,7 +20,7 @@ pub enum SystemCall<'a> {
     SyncFolder(&'a Path),
     /// Renames the first path to the second, replacing what is there.
     Rename(&'a Path, &'a Path),
-    /// Swaps two folders atomically (`renameat2` with `RENAME_EXCHANGE`).
+    /// Swaps two files or folders atomically (`renameat2` with `RENAME_EXCHANGE`).
     Exchange(&'a Path, &'a Path),
     /// Creates a hard or symbolic link at this path.
     Link(&'a Path),

@@ -48,20 +48,20 @@ pub struct EntryInfo {
 }
 
 /// An entry of an open folder.
-struct Entry<'a> {
-    folder: OwnedFd,
-    name: &'a OsStr,
+pub(super) struct Entry<'a> {
+    pub(super) folder: OwnedFd,
+    pub(super) name: &'a OsStr,
     /// The whole path, for messages and the fault layer.
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 impl Entry<'_> {
-    fn folder_path(&self) -> &Path {
+    pub(super) fn folder_path(&self) -> &Path {
         self.path.parent().unwrap_or(&self.path)
     }
 
     /// Fails if the entry is a symbolic link.
-    fn refuse_link(&self) -> io::Result<()> {
+    pub(super) fn refuse_link(&self) -> io::Result<()> {
         match link_at(self.folder.as_fd(), self.name, &self.path) {
             Some(link) => Err(link.into()),
             None => Ok(()),
@@ -348,7 +348,11 @@ impl Beneath {
         }
     }
 
-    fn failed(&self, action: FileAction, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    pub(super) fn failed(
+        &self,
+        action: FileAction,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Error {
         let whole = self.path.join(path);
         move |source| Error::new(action, &whole, source)
     }
@@ -384,7 +388,7 @@ impl Beneath {
     }
 
     /// Opens the folder of an entry.
-    fn entry<'a>(&self, path: &'a Path) -> io::Result<Entry<'a>> {
+    pub(super) fn entry<'a>(&self, path: &'a Path) -> io::Result<Entry<'a>> {
         let relative = self.relative(path)?;
         let Some(name) = relative.file_name() else {
             let message = "the path names no file in the folder";
@@ -484,8 +488,19 @@ fn existed(result: Result<(), Error>) -> Result<bool, Error> {
     }
 }
 
-/// Writes a temporary file beside the entry, syncs it, renames it and syncs the folder.
+/// Writes a temporary file beside the entry, syncs it, renames it to the entry and syncs the folder.
 fn replace(place: &Entry<'_>, bytes: &[u8], mode: Option<u32>) -> io::Result<()> {
+    write_and_rename(place, bytes, mode, place)?;
+    sync(place.folder.as_fd(), place.folder_path())
+}
+
+/// Writes a temporary file beside the entry, syncs it, and renames it to `target` in the same folder.
+pub(super) fn write_and_rename(
+    place: &Entry<'_>,
+    bytes: &[u8],
+    mode: Option<u32>,
+    target: &Entry<'_>,
+) -> io::Result<()> {
     let beside = temporary_name(&place.path);
     let name: OsString = beside.file_name().unwrap_or_default().to_owned();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -504,9 +519,9 @@ fn replace(place: &Entry<'_>, bytes: &[u8], mode: Option<u32>) -> io::Result<()>
         fault::call(SystemCall::Sync(&beside), || file.sync_all())?;
         let rename = || {
             let folder = &place.folder;
-            Ok(rustix::fs::renameat(folder, &*name, folder, place.name)?)
+            Ok(rustix::fs::renameat(folder, &*name, folder, target.name)?)
         };
-        fault::call(SystemCall::Rename(&beside, &place.path), rename)
+        fault::call(SystemCall::Rename(&beside, &target.path), rename)
     };
     if let Err(error) = write() {
         // Remove the temporary file; report the first error, not one of the removal.
@@ -520,11 +535,11 @@ fn replace(place: &Entry<'_>, bytes: &[u8], mode: Option<u32>) -> io::Result<()>
         fault::call(SystemCall::Unlink(&beside), remove).ok();
         return Err(error);
     }
-    sync(place.folder.as_fd(), place.folder_path())
+    Ok(())
 }
 
 /// Makes the names in a folder durable.
-fn sync(folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+pub(super) fn sync(folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     match fault::call(SystemCall::SyncFolder(path), || {
         Ok(retry_on_intr(|| rustix::fs::fsync(folder))?)
     }) {
@@ -534,7 +549,7 @@ fn sync(folder: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
     }
 }
 
-fn rename_entry(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
+pub(super) fn rename_entry(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
     let rename = || {
         Ok(rustix::fs::renameat(
             &from.folder,
@@ -553,7 +568,7 @@ fn remove_entry(place: &Entry<'_>) -> io::Result<()> {
 }
 
 /// Whether the error means that the file systems do not support the exchange.
-fn is_exchange_unsupported(error: &io::Error) -> bool {
+pub(super) fn is_exchange_unsupported(error: &io::Error) -> bool {
     let kind = error.kind();
     kind == ErrorKind::CrossesDevices
         || kind == ErrorKind::InvalidInput
@@ -561,9 +576,9 @@ fn is_exchange_unsupported(error: &io::Error) -> bool {
         || error.raw_os_error() == Some(nix::libc::ENOSYS)
 }
 
-/// Swaps two folders atomically; fails on systems that cannot.
+/// Swaps two entries atomically; fails on systems that cannot.
 #[cfg(target_os = "linux")]
-fn exchange(one: &Entry<'_>, other: &Entry<'_>) -> io::Result<()> {
+pub(super) fn exchange(one: &Entry<'_>, other: &Entry<'_>) -> io::Result<()> {
     use rustix::fs::{RenameFlags, renameat_with};
     let swap = || {
         Ok(renameat_with(
@@ -578,7 +593,7 @@ fn exchange(one: &Entry<'_>, other: &Entry<'_>) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn exchange(_: &Entry<'_>, _: &Entry<'_>) -> io::Result<()> {
+pub(super) fn exchange(_: &Entry<'_>, _: &Entry<'_>) -> io::Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 

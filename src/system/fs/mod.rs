@@ -4,6 +4,7 @@
 //! rename in the right order. Changes pass through the fault layer.
 
 mod beneath;
+mod compared;
 mod error;
 mod file_system;
 mod irregular;
@@ -18,6 +19,7 @@ mod unnamed;
 mod writing;
 
 pub use beneath::Beneath;
+pub use compared::{ExchangeName, Replacement};
 pub use error::{Error, FileAction, os_message};
 pub use file_system::is_on_local_file_system;
 pub use irregular::IrregularFile;

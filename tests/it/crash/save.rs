@@ -38,6 +38,7 @@ fn a_record_that_cannot_be_saved_is_taken_back_wherever_it_stopped() {
         "open=ensemble.yaml",
         "write=ensemble.yaml",
         "rename=ensemble.yaml",
+        "exchange=ensemble.yaml",
     ] {
         for errno in ["ENOSPC", "EIO", "EROFS"] {
             let world = unsaved(&format!("fail:{errno}:{call}"));
@@ -152,4 +153,121 @@ spec:
     assert_eq!(guest["local"], "ok", "{host}");
     assert!(guest["effective"].is_null(), "{host}");
     assert_eq!(host["readyState"]["local"], "pending", "{host}");
+}
+
+/// What a text editor saves while a job saves its record: the old text with a comment.
+fn edited(world: &World, comment: &str) -> String {
+    let text = format!("{}# {comment}\n", world.env.read("ensemble.yaml"));
+    let path = format!("../{comment}.yaml");
+    world.env.write(&path, &text);
+    text
+}
+
+/// A fault that runs a shell script, with the number of the call in `$n`, before each exchange of the manifest.
+fn before_exchanges(world: &World, script: &str) -> String {
+    let text =
+        format!("n=$(($(cat ../calls 2>/dev/null || echo 0) + 1)); echo $n > ../calls\n{script}\n");
+    world.env.write("../hook.sh", &text);
+    "hook:exchange=ensemble.yaml:. ../hook.sh".to_owned()
+}
+
+/// An editor replaces the file by a rename, as most do.
+const SAVE_FIRST: &str = "cp ../first.yaml new; mv new ensemble.yaml";
+
+/// The suspicion at the end of the durability review: an editor that saved between the comparison and the rename
+/// of `ensemble.yaml` was overwritten.
+#[test]
+fn an_editor_that_saves_at_the_last_moment_is_not_overwritten() {
+    let wanted = undisturbed(NODES, false);
+    for save in [SAVE_FIRST, "cat ../first.yaml > ensemble.yaml"] {
+        let world = World::new(NODES, false);
+        let theirs = edited(&world, "first");
+        let fault = before_exchanges(&world, &format!("[ $n != 1 ] || {{ {save}; }}"));
+        let run = world.run(&fault, &DEPLOY).exits(70);
+        let run = run.says(&["its version is in place", "unfurl recover", ".rescue"]);
+        assert_eq!(world.env.read("ensemble.yaml"), theirs, "{run}");
+        assert_eq!(rescues(&world, ".").len(), 1, "{run}");
+
+        world.rerun(&["recover"]).succeeds();
+        assert_eq!(world.picture(), wanted, "{run}");
+        assert!(world.env.read("ensemble.yaml").contains("# first\n"));
+        assert_eq!(world.leftovers(), [""; 0], "{run}");
+        let again = world.rerun(&DEPLOY).succeeds();
+        assert!(again.all().contains("Nothing to do"), "{again}");
+        assert_eq!(world.action_counts().values().sum::<usize>(), NODES);
+    }
+}
+
+#[test]
+fn an_editor_that_saves_twice_has_its_last_version_in_place() {
+    let world = World::new(NODES, false);
+    edited(&world, "first");
+    let theirs = edited(&world, "second");
+    let script = "case $n in 1) cp ../first.yaml new;; 2) cp ../second.yaml new;; *) exit;; esac; mv new ensemble.yaml";
+    let run = world
+        .run(&before_exchanges(&world, script), &DEPLOY)
+        .exits(70);
+    assert_eq!(world.env.read("ensemble.yaml"), theirs, "{run}");
+    let names = world.env.names();
+    let first = names.iter().find(|name| name.contains(".overtaken-"));
+    assert!(
+        world.env.read(first.unwrap()).ends_with("# first\n"),
+        "{run}"
+    );
+    world.rerun(&["recover"]).succeeds();
+    assert_eq!(world.picture(), undisturbed(NODES, false));
+}
+
+/// The editor's version came out of the exchange, and a kill follows before it is put back.
+#[test]
+fn a_kill_between_two_exchanges_loses_no_version_of_an_editor() {
+    let wanted = undisturbed(NODES, false);
+    for next in [&["recover"][..], &DEPLOY] {
+        let world = World::new(NODES, false);
+        edited(&world, "first");
+        let script = format!("case $n in 1) {SAVE_FIRST};; *) kill -9 $PPID; sleep 1;; esac");
+        let run = world.run(&before_exchanges(&world, &script), &DEPLOY);
+        assert_eq!(run.code, -1, "{run}");
+        let run = world.rerun(next).succeeds();
+        assert!(
+            world.env.read("ensemble.yaml").contains("# first\n"),
+            "{run}"
+        );
+        assert_eq!(world.picture(), wanted, "{run}");
+        assert_eq!(world.leftovers(), [""; 0], "{run}");
+        assert_eq!(world.action_counts().values().sum::<usize>(), NODES);
+    }
+}
+
+/// A kill or a loss of power around the exchange leaves the old or the new record, and no other file.
+#[test]
+fn a_crash_around_the_exchange_leaves_one_of_both_records() {
+    let wanted = undisturbed(NODES, false);
+    for fault in [
+        "kill:rename=ensemble.yaml",
+        "kill:exchange=ensemble.yaml",
+        "kill-after:exchange=ensemble.yaml",
+        "kill:unlink=ensemble.yaml",
+        "cut:unlink=ensemble.yaml",
+        "cut-data:unlink=ensemble.yaml",
+    ] {
+        let world = World::new(NODES, false);
+        world.run(fault, &DEPLOY);
+        world.is_whole();
+        let run = world.rerun(&["recover"]).succeeds();
+        assert_eq!(world.picture(), wanted, "{fault}\n{run}");
+        assert_eq!(world.leftovers(), [""; 0], "{fault}\n{run}");
+        assert_eq!(world.action_counts().values().sum::<usize>(), NODES);
+    }
+}
+
+/// Where files cannot be exchanged, the record is saved as before.
+#[test]
+fn a_file_system_without_exchange_saves_the_record_by_a_rename() {
+    let world = World::new(NODES, false);
+    world
+        .run("fail:EINVAL:exchange=ensemble.yaml", &DEPLOY)
+        .succeeds();
+    assert_eq!(world.picture(), undisturbed(NODES, false));
+    assert_eq!(world.leftovers(), [""; 0]);
 }

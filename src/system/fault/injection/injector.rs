@@ -77,6 +77,11 @@ impl FaultInjector {
             file.and_then(|mut file| file.write_all(line.as_bytes()))
                 .ok();
         }
+        if let Some(command) = self.mode.hook_for(kind, target) {
+            let mut shell = Command::new("/bin/sh");
+            shell.args(["-c", command]).env_remove(FAULT_VARIABLE);
+            shell.status().ok();
+        }
         match self.mode.fault_for(self.calls, kind, target) {
             Some(FaultMode::DieBefore) => die(),
             Some(FaultMode::PowerLoss { names }) => {

@@ -11,13 +11,14 @@
 //! | `fail:ERRNO:N` | the Nth call fails; a write writes half of its bytes |
 //! | `fail-from:ERRNO:N` | the Nth call and all later ones fail |
 //! | `fail-from:ERRNO:N in FOLDER` | the same, only for calls with paths in that folder |
+//! | `hook:KIND=END:COMMAND` | a shell runs COMMAND before each call of this kind with a path of this end |
 //! | `short:N` | the Nth call, if it is a write, first writes only half |
 //!
 //! N can also describe the call: `rename=ensemble.yaml` is the first rename to a path with that end,
 //! `write=.journal#3` is the third write to such a file. A temporary file counts as the file that it will
 //! replace.
 //!
-//! `ERRNO` is `EIO`, `ENOSPC`, `EROFS`, `EMFILE`, `EACCES` or `EINTR`. Changes made by other programs and by
+//! `ERRNO` is `EIO`, `ENOSPC`, `EROFS`, `EMFILE`, `EACCES`, `EINTR` or `EINVAL`. Changes made by other programs and by
 //! libgit2 do not pass through this layer.
 
 mod injector;

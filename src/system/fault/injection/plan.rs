@@ -13,6 +13,12 @@ pub(super) enum FaultPlan {
     At(FaultMode, CallSelector),
     /// Make this call and all later ones fail with an errno; with a path, only calls in that folder.
     From(i32, CallSelector, Option<PathBuf>),
+    /// Run a shell command before each call of a kind whose path has this end.
+    Hook {
+        kind: String,
+        end: String,
+        command: String,
+    },
     /// Make all calls fail from now on; with a path, only calls in that folder.
     On(i32, Option<PathBuf>),
 }
@@ -54,6 +60,15 @@ impl FaultPlan {
         };
         let mode = match word {
             "count" => return Some(Self::Count(rest.into())),
+            "hook" => {
+                let (call, command) = rest.split_once(':')?;
+                let (kind, end) = call.split_once('=')?;
+                return Some(Self::Hook {
+                    kind: kind.to_owned(),
+                    end: end.to_owned(),
+                    command: command.to_owned(),
+                });
+            }
             "fail" => {
                 let (errno, place) = with_errno()?;
                 return Some(Self::At(FaultMode::Fail(errno), place));
@@ -86,10 +101,22 @@ impl FaultPlan {
         matches!(self, Self::At(FaultMode::PowerLoss { .. }, _))
     }
 
+    /// Returns the command to run before the next call, given its kind and path.
+    pub(super) fn hook_for(&self, kind: &str, path: &Path) -> Option<&str> {
+        match self {
+            Self::Hook {
+                kind: wanted,
+                end,
+                command,
+            } if wanted == kind && replaced_path(path).ends_with(end.as_str()) => Some(command),
+            _ => None,
+        }
+    }
+
     /// Returns the fault for the next call, given its number, kind and path.
     pub(super) fn fault_for(&mut self, number: u64, kind: &str, path: &Path) -> Option<FaultMode> {
         match self {
-            Self::Count(_) => None,
+            Self::Count(_) | Self::Hook { .. } => None,
             Self::At(mode, place) => place.matches(number, kind, path).then_some(*mode),
             Self::From(errno, place, folder) => {
                 if !place.matches(number, kind, path) {
@@ -130,10 +157,8 @@ impl CallSelector {
                 end,
                 remaining,
             } => {
-                let path = path.to_string_lossy();
-                // A temporary file counts as the file that it will replace.
-                let path = path.rsplit_once(".tmp.").map_or(&*path, |(path, _)| path);
-                if wanted != kind || !path.ends_with(end.as_str()) || *remaining == 0 {
+                let is_it = wanted == kind && replaced_path(path).ends_with(end.as_str());
+                if !is_it || *remaining == 0 {
                     return false;
                 }
                 *remaining -= 1;
@@ -141,6 +166,13 @@ impl CallSelector {
             }
         }
     }
+}
+
+/// Returns a path as text. A temporary file counts as the file that it will replace.
+fn replaced_path(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let end = path.rfind(".tmp.").unwrap_or(path.len());
+    path[..end].to_owned()
 }
 
 fn errno_of(name: &str) -> Option<i32> {
@@ -151,6 +183,7 @@ fn errno_of(name: &str) -> Option<i32> {
         "EMFILE" => libc::EMFILE,
         "EACCES" => libc::EACCES,
         "EINTR" => libc::EINTR,
+        "EINVAL" => libc::EINVAL,
         _ => return None,
     })
 }
