@@ -18,7 +18,8 @@ use super::route::route;
 use crate::ops::{Failure, FailureKind, GUARD_COMMAND, run_guard, schema};
 use crate::plan::WorkflowKind;
 use crate::system::console::{self, StandardStream};
-use crate::system::{env, process_limits};
+use crate::system::env;
+use crate::system::process_limits::{self, TooFewDescriptors};
 use crate::text::is_unsafe;
 
 /// The stack sizes to try for the main thread, in bytes.
@@ -80,7 +81,8 @@ fn start() -> ExitCode {
         global: cli.global,
     };
     if let Err(error) = process_limits::prepare() {
-        let failure = Failure::new(FailureKind::Refused, error, Some(error.hint()));
+        let hint = TooFewDescriptors::HINT.to_owned();
+        let failure = Failure::new(FailureKind::Refused, error, Some(hint));
         return ExitCode::from(cx.output.failure(&failure, is_json));
     }
     let done = run_command(cli.command, cx);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::expr::{Effect, EffectError, EffectOutput};
-use crate::system::process;
+use crate::system::process::{self, Helper};
 
 /// Runs the program of an effect.
 ///
@@ -22,10 +22,17 @@ pub fn perform_effect(
     variables: &BTreeMap<String, String>,
 ) -> Result<EffectOutput, EffectError> {
     match effect {
-        Effect::Run { command } => run(command.iter().map(String::as_str), base, variables),
+        Effect::Run { command } => {
+            let command = Helper::new(command.iter().map(String::as_str));
+            run(command, base, variables)
+        }
         Effect::Fetch { url } => {
             let curl = ["curl", "-fsSL", "--proto", "=http,https", "--", url];
-            run(curl.into_iter(), base, variables)
+            let command = Helper {
+                is_remote: true,
+                ..Helper::new(curl)
+            };
+            run(command, base, variables)
         }
         Effect::WriteFile { .. } | Effect::MakeDir { .. } => {
             Err(EffectError::Refused("files are not written here"))
@@ -33,12 +40,11 @@ pub fn perform_effect(
     }
 }
 
-fn run<'a>(
-    command: impl Iterator<Item = &'a str>,
+fn run(
+    mut helper: Helper,
     base: &Path,
     variables: &BTreeMap<String, String>,
 ) -> Result<EffectOutput, EffectError> {
-    let mut helper = process::Helper::new(command);
     helper.cwd = Some(base.to_path_buf());
     let variables = variables.iter();
     let variables = variables.map(|(name, value)| (name.clone(), value.clone()));

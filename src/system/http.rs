@@ -123,7 +123,12 @@ pub enum Error {
 /// looked up.
 pub fn send(request: &Request, limits: &Limits) -> Result<Response, Error> {
     let (sender, receiver) = sync_channel(1);
-    let (request, limits) = (request.clone(), limits.clone());
+    let request = request.clone();
+    let limits = Limits {
+        connect: AnswerWait::limit(limits.connect),
+        total: AnswerWait::limit(limits.total),
+        ..limits.clone()
+    };
     let thread = std::thread::Builder::new().name("http".to_owned());
     let work = move || sender.send(send_and_wait(&request, &limits)).ok();
     if let Err(error) = thread.spawn(work) {

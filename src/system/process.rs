@@ -257,9 +257,12 @@ fn collect(
     let mut outputs = [BoundedOutput::default(), BoundedOutput::default()];
     let mut ended = 0;
     let mut answer = AnswerWait::begin();
-    let mut is_interrupted = || match is_remote {
-        true => answer.is_over(),
-        false => signals::take_helper_termination(),
+    let mut is_interrupted = || {
+        if is_remote {
+            answer.is_over()
+        } else {
+            signals::take_helper_termination()
+        }
     };
     while ended < 2 {
         let remaining = deadline.saturating_duration_since(Instant::now());

@@ -24,9 +24,8 @@ pub struct TooFewDescriptors {
 }
 
 impl TooFewDescriptors {
-    pub fn hint(self) -> String {
-        "raise the limit, for example with `ulimit -n 1024`".to_owned()
-    }
+    /// Tells how to fix the problem.
+    pub const HINT: &str = "raise the limit, for example with `ulimit -n 1024`";
 }
 
 /// Prepares this process for its limits, before anything is written.
@@ -90,7 +89,9 @@ pub fn limit_hint(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error()? {
         libc::EMFILE => Some("raise the limit for open files with `ulimit -n`"),
         libc::ENFILE => Some("close other programs: this machine can open no more files"),
-        libc::EAGAIN => Some("raise the limit for processes and threads with `ulimit -u`"),
+        libc::EAGAIN => Some(
+            "raise the limit for processes and threads with `ulimit -u`, or for memory with `ulimit -v`",
+        ),
         libc::ENOMEM => Some("raise the limit for memory with `ulimit -v`, or free some"),
         libc::EFBIG => Some("raise the limit for the size of files with `ulimit -f`"),
         _ => None,

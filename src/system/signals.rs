@@ -35,10 +35,10 @@ static LAST_SIGNAL: AtomicI32 = AtomicI32::new(0);
 static CUT_SHORT_BY: AtomicI32 = AtomicI32::new(0);
 
 /// The time that another machine gets for its answer once a signal has arrived.
-const ANSWER_GRACE: Duration = Duration::from_millis(500);
+const ANSWER_GRACE: Duration = Duration::from_millis(300);
 
-/// The same for a request that begins after the signal, such as the release of a lock at the end of a job.
-const LATE_ANSWER_GRACE: Duration = Duration::from_secs(3);
+/// The time limit of a request that begins after a signal, such as the release of a lock at the end of a job.
+const LATE_ANSWER_LIMIT: Duration = Duration::from_secs(3);
 
 /// A wait for the answer of another machine, which a signal cuts short.
 #[derive(Debug)]
@@ -51,10 +51,17 @@ pub struct AnswerWait {
 
 impl AnswerWait {
     pub fn begin() -> Self {
-        let earlier_signals = SIGNALS.load(Ordering::SeqCst);
         Self {
-            earlier_signals,
-            end: (earlier_signals > 0).then(|| Instant::now() + LATE_ANSWER_GRACE),
+            earlier_signals: SIGNALS.load(Ordering::SeqCst),
+            end: None,
+        }
+    }
+
+    /// Returns the time limit for an answer. After a signal, the limit is short.
+    pub fn limit(usual: Duration) -> Duration {
+        match SIGNALS.load(Ordering::SeqCst) {
+            0 => usual,
+            _ => usual.min(LATE_ANSWER_LIMIT),
         }
     }
 
@@ -64,7 +71,7 @@ impl AnswerWait {
         if signals > self.earlier_signals {
             self.earlier_signals = signals;
             let end = Instant::now() + ANSWER_GRACE;
-            self.end = Some(self.end.map_or(end, |earlier| earlier.min(end)));
+            self.end.get_or_insert(end);
         }
         let is_over = self.end.is_some_and(|end| Instant::now() >= end);
         if is_over {

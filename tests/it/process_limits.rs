@@ -47,7 +47,7 @@ fn deploy_with(limit: &str) -> Run {
 #[test]
 fn too_few_descriptors_end_in_a_message() {
     for number in 3..=40 {
-        if !is_full() && number % 6 > 1 {
+        if !is_full() && ![4, 6, 13, 24, 34, 40].contains(&number) {
             continue;
         }
         let run = deploy_with(&format!("ulimit -n {number}"));
@@ -68,6 +68,9 @@ fn too_few_descriptors_end_in_a_message() {
 #[test]
 fn a_limit_for_the_size_of_files_ends_in_a_message_and_loses_nothing() {
     for blocks in [0, 1, 2, 4, 6, 8, 12, 16, 64] {
+        if !is_full() && blocks % 4 > 1 {
+            continue;
+        }
         let run = deploy_with(&format!("ulimit -f {blocks}"));
         let run = run.does_not_panic();
         assert!(
@@ -110,6 +113,9 @@ fn a_task_has_the_default_effect_of_the_signal_for_large_files() {
 fn a_limit_for_processes_ends_in_a_message_and_a_record() {
     requires!("root", "setpriv", "prlimit");
     for limit in 1..=9 {
+        if !is_full() && ![1, 6, 7].contains(&limit) {
+            continue;
+        }
         let env = TestEnv::with_ensemble(ENSEMBLE);
         // Each round has a user of its own, whose other processes would count.
         let user = 300_000 + std::process::id() * 10 + limit;
@@ -149,7 +155,10 @@ fn a_limit_for_processes_ends_in_a_message_and_a_record() {
 /// D9: a job that was aborted because no memory was left is reported by the next command, and nothing is lost.
 #[test]
 fn a_job_without_memory_loses_nothing() {
-    for kibibytes in [50_000, 60_000, 80_000, 100_000, 130_000, 200_000, 300_000] {
+    for kibibytes in (50_000..=300_000).step_by(10_000) {
+        if !is_full() && ![60_000, 80_000, 100_000].contains(&kibibytes) {
+            continue;
+        }
         deploy_with(&format!("ulimit -c 0; ulimit -v {kibibytes}"));
     }
 }

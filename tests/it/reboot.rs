@@ -57,9 +57,12 @@ fn killed_job(changes: &[(&str, Option<&str>)]) -> TestEnv {
     let pid = std::process::id().to_string();
     env.write(LOCK, &pid);
     let text = env.read(OWNER);
-    let changed = text.lines().map(|line| match line.starts_with("pid: ") {
-        true => format!("pid: {pid}\n"),
-        false => format!("{line}\n"),
+    let changed = text.lines().map(|line| {
+        if line.starts_with("pid: ") {
+            format!("pid: {pid}\n")
+        } else {
+            format!("{line}\n")
+        }
     });
     env.write(OWNER, &changed.collect::<String>());
     change_owner(&env, changes);

@@ -85,7 +85,7 @@ impl Client {
 
     /// Looks up the lock on a path after the answer to its request was lost.
     pub fn find_own(&mut self, path: &str) -> Result<Option<FoundLock>, Error> {
-        let found = self.find_page(path, |api, from| api.verify(from))?;
+        let found = self.find_page(path, HttpApi::verify)?;
         Ok(found.map(|(lock, page)| {
             let is_own = page.own_ids.contains(&lock.id);
             FoundLock::new(lock, is_own, page.server_time)

@@ -8,6 +8,7 @@ use super::pkt_line::{RequestBuffer, TransferResponse, parse_responses};
 use super::response::{LockPage, parse_transfer_lock, parse_transfer_page, refusal_error};
 use super::settings::{LfsSettings, SshCommand};
 use crate::system::process::{self, Helper, Output};
+use crate::system::signals::AnswerWait;
 use crate::text::force_quote_word;
 use crate::value::Secrets;
 
@@ -144,7 +145,7 @@ pub(super) fn run_remote_command(
         cwd: Some(settings.root.clone()),
         extra_env: vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())],
         stdin,
-        time_limit: settings.request_timeout(),
+        time_limit: AnswerWait::limit(settings.request_timeout()),
         is_remote: true,
         max_output: 4 << 20,
         ..Helper::new(build_argv(&settings.ssh, to, words))

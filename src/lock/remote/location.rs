@@ -196,11 +196,8 @@ impl LockLocation {
                 Ok(LockOutcome::Acquired(lock)) => return self.note_acquired_lock(lock),
                 Ok(LockOutcome::HeldByOther(holder)) => holder,
                 Ok(LockOutcome::OtherPath(other)) => {
-                    let error = Error::InvalidResponse {
-                        server: self.client.server(),
-                        reason: "it locked another path".to_owned(),
-                    };
-                    return self.look_up(lost(error, Some(other)), wait, notify);
+                    let lost = lost(self.other_path_error(), Some(other));
+                    return self.look_up(lost, wait, notify);
                 }
                 Err(error) => match self.find_holder_if_forbidden(&error) {
                     Some(holder) => Some(holder),
@@ -233,6 +230,13 @@ impl LockLocation {
             if wait.interrupts.wait(RETRY_INTERVAL.min(rest)) {
                 return Err(self.held_by_other(None, previous_note.as_ref(), wait.timeout));
             }
+        }
+    }
+
+    fn other_path_error(&self) -> Error {
+        Error::InvalidResponse {
+            server: self.client.server(),
+            reason: "it locked another path".to_owned(),
         }
     }
 

@@ -120,6 +120,7 @@ impl Error {
             _ if self.source.raw_os_error() == Some(nix::libc::EIO) => {
                 "the disk reported an error: check the disk before you continue".to_owned()
             }
+            ErrorKind::WouldBlock => return None,
             _ => limit_hint(&self.source)?.to_owned(),
         })
     }

@@ -46,8 +46,9 @@ impl LockServer {
             None => String::new(),
         };
         let length = body.len();
-        let head =
-            format!("HTTP/1.1 {status} x\r\n{date}Connection: close\r\nContent-Length: {length}");
+        let head = format!(
+            "HTTP/1.1 {status} x\r\n{date}Content-Type: application/vnd.git-lfs+json\r\nConnection: close\r\nContent-Length: {length}"
+        );
         Answer::Bytes(format!("{head}\r\n\r\n{body}").into_bytes())
     }
 
