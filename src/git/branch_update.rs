@@ -80,7 +80,7 @@ impl Repository {
         }
         let new_index = prepare(&mut operation)?;
         let new_branch = operation.path("ref");
-        fs::write_atomic(&new_branch, format!("{}\n", update.to).as_bytes(), None)?;
+        write_private(&new_branch, format!("{}\n", update.to).as_bytes(), None)?;
         self.append_reflogs(&name, update, &operation)?;
         if let Some(new_index) = new_index {
             let index = own.join("index");
@@ -127,7 +127,7 @@ impl Repository {
         let from = self.target_of(name)?;
         if from != Some(to) {
             let new = operation.path("ref");
-            fs::write_atomic(&new, format!("{to}\n").as_bytes(), None)?;
+            write_private(&new, format!("{to}\n").as_bytes(), None)?;
             self.append_reflog(name, (from, to), log, operation)?;
             fs::rename(&new, &self.file_of(name))?;
         }
@@ -231,11 +231,13 @@ impl Repository {
         line.extend_from_slice(rest.as_bytes());
         text.extend(line);
         let new = operation.path("log");
-        fs::write_atomic(&new, &text, fs::mode_of(&file).ok())?;
+        write_private(&new, &text, fs::mode_of(&file).ok())?;
         let parent = file.parent().unwrap_or(folder);
-        fs::create_dir_all(parent)?;
+        let is_new = !fs::is_dir(parent);
+        fs::create_dirs_like_parent(parent)?;
         fs::rename(&new, &file)?;
-        for folder in parent.ancestors().take_while(|it| it.starts_with(folder)) {
+        let changed = parent.ancestors().take(if is_new { usize::MAX } else { 1 });
+        for folder in changed.take_while(|it| it.starts_with(folder)) {
             fs::sync_dir(folder)?;
         }
         Ok(())
@@ -258,4 +260,10 @@ fn lock_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
+}
+
+/// Writes a private file of an operation, which then gets its final name.
+fn write_private(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
+    fs::write_plain(path, bytes, mode)?;
+    Ok(fs::sync_file(path)?)
 }

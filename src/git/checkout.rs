@@ -113,11 +113,12 @@ impl Repository {
             }
             let is_folder = fs::is_dir(&whole) && !fs::is_symlink(&whole);
             let is_file_now = tree.get_path(file).is_ok_and(|entry| is_blob(&entry));
-            let is_lost = match is_folder {
+            let is_lost = if is_folder {
                 // Files that git does not know would go with the folder.
-                true => is_file_now && self.has_other_files(&whole, files)?,
+                is_file_now && self.has_other_files(&whole, files)?
+            } else {
                 // Git may ignore the file.
-                false => is_new && !self.is_checked_out(file, base, tree)?,
+                is_new && !self.is_checked_out(file, base, tree)?
             };
             if is_lost {
                 conflicting.push(file.clone());
@@ -266,10 +267,11 @@ fn replace_file(root: &Beneath, staged: &Path, file: &Path, is_program: bool) ->
         root.remove_file_if_exists(file)?;
     }
     let mode = old.map_or(FILE_MODE, |old| old.mode);
-    let mode = match is_program {
+    let mode = if is_program {
         // Those who may read a program may run it.
-        true => mode | (mode & 0o444) >> 2,
-        false => mode & !PROGRAM_BITS,
+        mode | (mode & 0o444) >> 2
+    } else {
+        mode & !PROGRAM_BITS
     };
     let text = fs::read(staged)?;
     // The staged file has its final content and mode, so that its name is all that changes. It may be on another file

@@ -181,8 +181,12 @@ impl Repository {
             self.check_filters(&[path.to_owned()])?;
             self.stored(|| self.store_filtered(path, &file))?
         } else {
-            let write = || self.inner.blob_path(&file);
-            self.stored(|| write().map_err(self.failed("add a file")))?
+            let write = || match self.inner.blob_path(&file) {
+                // libgit2 looks for attributes in the index, and does not support all of its formats.
+                Err(_) if !self.is_index_readable() => self.store_without_index(path, &file),
+                stored => stored.map_err(self.failed("add a file")),
+            };
+            self.stored(write)?
         };
         let mode = if is_link {
             FileMode::Link
@@ -216,6 +220,14 @@ impl Repository {
         let filter = self.inner.get_attr_bytes(path, "filter", flags);
         let name = filter.ok().flatten().filter(|name| !name.is_empty())?;
         Some(String::from_utf8_lossy(name).into_owned())
+    }
+
+    fn store_without_index(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
+        if !self.is_trusted && self.isolation()?.has_untrusted_filters() {
+            let message = "libgit2 cannot read the index, so the filter of the file is unknown";
+            return Err(Error::refused("add a file", self.root(), message));
+        }
+        self.store_filtered(path, file)
     }
 
     fn store_filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Error;
-use super::lock_file::GitLock;
+use super::lock_file::{GitLock, sync_parent};
 use super::operation::OperationRecord;
 use super::repository::Repository;
 use crate::system::fs::{self, Beneath};
@@ -32,7 +32,10 @@ impl Repository {
         if extended(&folder, &file, lines)?.is_none() {
             return Ok(false);
         }
-        folder.create_dir_all(Path::new("info"))?;
+        if folder.info(Path::new("info"))?.is_none() {
+            folder.create_dir_all(Path::new("info"))?;
+            fs::sync_dir(folder.path())?;
+        }
         let lock = folder.path().join("info").join(format!("{name}.lock"));
         let operation = self.begin_operation(OperationRecord::new(), &[&lock])?;
         let lock = GitLock::acquire(&lock, self.root())?;
@@ -45,6 +48,7 @@ impl Repository {
             fs::write_atomic(&new, text, mode)?;
             folder.refuse_link(&file)?;
             folder.rename(&new, &file)?;
+            sync_parent(&folder.path().join(&file))?;
         }
         lock.release()?;
         Ok(text.is_some())
@@ -72,4 +76,33 @@ fn extended(folder: &Beneath, file: &Path, lines: &[String]) -> Result<Option<Ve
         text.push(b'\n');
     }
     Ok((text.len() > before).then_some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// D10: two processes that added lines at once lost each other's.
+    #[test]
+    fn lines_that_are_added_at_once_all_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        git2::Repository::init(folder.path()).unwrap();
+        let root = folder.path();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                scope.spawn(move || {
+                    for line in 0..5 {
+                        let repository = Repository::discover(root).unwrap().unwrap();
+                        let name = format!("x{thread}-{line}");
+                        let probe = root.join(&name);
+                        let patterns = [(name.as_str(), probe.as_path())];
+                        assert!(repository.ensure_excluded(&patterns).unwrap());
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(&root.join(".git/info/exclude")).unwrap();
+        let added = text.lines().filter(|line| line.starts_with('x'));
+        assert_eq!(added.count(), 40, "{text}");
+    }
 }

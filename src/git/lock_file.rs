@@ -48,7 +48,7 @@ impl GitLock {
         let failed = |source| fs::Error::new(fs::FileAction::Lock, path, source);
         let content = content.map_err(failed)? + "\n";
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            fs::create_dirs_like_parent(folder)?;
         }
         let end = Instant::now() + MAX_WAIT;
         loop {

@@ -25,12 +25,13 @@ mod named_files;
 mod objects;
 mod operation;
 mod own_driver;
-mod push_locks;
 mod rebase;
 mod remote;
 mod repository;
 mod settings;
 mod special_files;
+mod status;
+mod transfer_locks;
 
 pub use commit::CommitOutcome;
 pub use error::Error;

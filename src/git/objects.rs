@@ -76,7 +76,7 @@ impl Repository {
         let written = written.and_then(|()| encoder.write_all(data));
         let bytes = written.and_then(|()| encoder.finish()).map_err(failed)?;
         if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
+            fs::create_dirs_like_parent(folder)?;
         }
         lockfile::create_complete(&file, &bytes)?;
         Ok(())
@@ -175,7 +175,7 @@ impl Repository {
             .iter()
             .map(|(path, change)| (path.as_path(), *change))
             .collect();
-        changes.sort_by(|(left, _), (right, _)| left.cmp(right));
+        changes.sort_by_key(|(path, _)| *path);
         if let Some(id) = self.folder_with(base, &changes)? {
             return Ok(id);
         }

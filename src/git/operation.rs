@@ -35,7 +35,7 @@ pub(super) struct OperationRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) checkout: Option<CheckoutRecord>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) push: Option<PushRecord>,
+    pub(super) transfer: Option<TransferRecord>,
 }
 
 /// A checkout that changes the working tree.
@@ -48,13 +48,14 @@ pub(super) struct CheckoutRecord {
     pub(super) log: String,
 }
 
-/// A push, which a git program does.
+/// A fetch or a push, which a git program does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PushRecord {
+pub(super) struct TransferRecord {
+    pub(super) is_push: bool,
     pub(super) remote: String,
     /// The full name of the branch on the remote.
     pub(super) branch: String,
-    /// The start of the push, in seconds since 1970.
+    /// The start, in seconds since 1970.
     pub(super) started: i64,
 }
 
@@ -64,7 +65,7 @@ impl OperationRecord {
             owner: ProcessIdentity::of_this_process(),
             locks: Vec::new(),
             checkout: None,
-            push: None,
+            transfer: None,
         }
     }
 }
@@ -187,6 +188,7 @@ impl Repository {
                 shared.remove_file_if_exists(&Path::new(FOLDER).join(&entry.name))?;
             }
         }
+        remove_fetched_references(&shared)?;
         for lock in self.own_locks() {
             remove_abandoned_lock(&lock)?;
         }
@@ -213,8 +215,8 @@ impl Repository {
         for lock in record.locks.iter().filter(|lock| fs::is_within(lock)) {
             remove_abandoned_lock(&shared.path().join(lock))?;
         }
-        if let Some(push) = &record.push {
-            self.remove_locks_of_push(push, id)?;
+        if let Some(transfer) = &record.transfer {
+            self.remove_locks_of_transfer(transfer, id)?;
         }
         if let Some(checkout) = &record.checkout {
             if !with_checkouts {
@@ -238,6 +240,23 @@ impl Repository {
         }
         locks
     }
+}
+
+/// Removes references of fetches, and their locks, whose record is gone: a power failure can bring them back.
+fn remove_fetched_references(shared: &Beneath) -> Result<(), fs::Error> {
+    let folder = Path::new(FETCHED_REFS);
+    let entries = match shared.list(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.is_not_found() => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let id = entry.name.strip_suffix(".lock").unwrap_or(&entry.name);
+        if entry.kind == EntryKind::File && shared.info(&record_of(id))?.is_none() {
+            shared.remove_file_if_exists(&folder.join(&entry.name))?;
+        }
+    }
+    Ok(())
 }
 
 fn is_stale(path: &Path) -> bool {

@@ -8,7 +8,7 @@ use git2::{Direction, Oid};
 use super::Error;
 use super::command::error_text;
 use super::lock_file::GitLock;
-use super::operation::{FETCHED_REFS, OperationRecord, PushRecord};
+use super::operation::{FETCHED_REFS, OperationRecord, TransferRecord};
 use super::repository::Repository;
 use crate::system::process::Output;
 use crate::system::{clock, survivors};
@@ -146,14 +146,20 @@ impl Repository {
             .server_program(&upstream.remote, "uploadpack");
         self.check_addresses(&upstream.remote, false)?;
         let lock = self.lock_file_of(tracking);
-        let operation = self.begin_operation(OperationRecord::new(), &[&lock])?;
+        let transfer = transfer_of(upstream, false);
+        let mut record = OperationRecord::new();
+        record.transfer = Some(transfer.clone());
+        let operation = self.begin_operation(record, &[&lock])?;
         let own = format!("{FETCHED_REFS}/{}", operation.id);
         let refs = format!("+{}:{own}", upstream.branch);
         let mut words = FETCH.map(str::to_owned).to_vec();
         words.extend(program);
         words.extend(["--".to_owned(), upstream.remote.clone(), refs]);
-        let output = self.git(words)?.over_network(limit).run()?;
+        let token = survivors::token_value(&operation.id, 0);
+        let call = self.git(words)?.over_network(limit);
+        let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
         if !output.is_ok() {
+            self.remove_locks_of_transfer(&transfer, &operation.id)?;
             return Err(self.unreachable(&upstream.remote, &output));
         }
         self.sync_packs()?;
@@ -274,13 +280,9 @@ impl Repository {
     /// The lock on that reference is held meanwhile, so that git cannot leave one behind.
     fn run_push(&self, target: &Upstream, branch: &str, words: Vec<&str>) -> Result<Output, Error> {
         let lock = target.tracking.as_ref().map(|name| self.lock_file_of(name));
+        let transfer = transfer_of(target, true);
         let mut record = OperationRecord::new();
-        let push = PushRecord {
-            remote: target.remote.clone(),
-            branch: target.branch.clone(),
-            started: clock::now().as_second(),
-        };
-        record.push = Some(push.clone());
+        record.transfer = Some(transfer.clone());
         let locks: Vec<&Path> = lock.as_deref().into_iter().collect();
         let operation = self.begin_operation(record, &locks)?;
         let lock = lock.map(|lock| GitLock::acquire(&lock, self.root()));
@@ -290,12 +292,21 @@ impl Repository {
         let token = survivors::token_value(&operation.id, 0);
         let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
         if !output.is_ok() {
-            self.remove_locks_of_push(&push, &operation.id)?;
+            self.remove_locks_of_transfer(&transfer, &operation.id)?;
             return Ok(output);
         }
         if let (Some(name), Some(lock), Ok(pushed)) = (&target.tracking, lock, pushed) {
             self.set_reference(name, pushed, "update by push", lock, &operation)?;
         }
         Ok(output)
+    }
+}
+
+fn transfer_of(upstream: &Upstream, is_push: bool) -> TransferRecord {
+    TransferRecord {
+        is_push,
+        remote: upstream.remote.clone(),
+        branch: upstream.branch.clone(),
+        started: clock::now().as_second(),
     }
 }

@@ -216,7 +216,11 @@ impl Repository {
             }
             options.pathspec(&relative);
         }
-        self.diff_paths(&mut options)
+        match self.diff_paths(&mut options) {
+            // libgit2 does not support all formats of the index.
+            Err(error) if !self.is_index_readable() => self.changes_with_git(paths).or(Err(error)),
+            changes => changes,
+        }
     }
 
     /// Like [`Self::changes`], but without nested repositories, which do not belong to this one.
@@ -230,7 +234,10 @@ impl Repository {
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, Error> {
         let mut options = StatusOptions::new();
         options.include_untracked(false).include_ignored(false);
-        self.diff_paths(&mut options)
+        match self.diff_paths(&mut options) {
+            Err(error) if !self.is_index_readable() => self.uncommitted_with_git().or(Err(error)),
+            changes => changes,
+        }
     }
 
     /// Returns the paths that differ from the last commit, according to `options`.

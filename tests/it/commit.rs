@@ -261,14 +261,21 @@ fn a_repository_with_sha_256_is_reported() {
 }
 
 #[test]
-fn a_stale_lock_of_the_index_does_not_stop_the_commit() {
+fn a_foreign_lock_of_the_index_stays_and_is_named() {
     let env = with_repository(&["a"]);
     env.write(".git/index.lock", "");
-    let run = deploy(&env, ".", &["--commit"]).succeeds();
-    run.says(&["index.lock` exists", "git reset"]);
-    assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
+    let run = deploy(&env, ".", &["--commit"]).exits(64);
+    let run = run.says(&[
+        "the record is saved, but could not be committed",
+        ".git/index.lock` exists",
+        "make sure that no git process runs there, and delete `",
+        "run `unfurl commit` to try again",
+    ]);
+    assert!(!run.all().contains("git reset"), "{run}");
+    assert_eq!(subjects(&env, ".", "HEAD"), ["ensemble"]);
     fs::remove_file(env.work().join(".git/index.lock")).unwrap();
-    env.git(&["reset", "-q"]);
+    env.unfurl(["commit", "--no-edit"]).succeeds();
+    assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
     assert_eq!(env.git(&["status", "--porcelain"]), "");
 }
 

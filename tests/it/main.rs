@@ -25,6 +25,7 @@ mod export;
 mod expressions;
 mod fabric_strings;
 mod flow;
+mod git_safety;
 mod guard;
 mod hosts;
 mod interrupts;

@@ -1,4 +1,4 @@
-//! The git merge driver, which the first commit installs: it merges two users' records of one ensemble.
+//! The git merge driver, which `unfurl git-setup` sets up: it merges two users' records of one ensemble.
 
 use crate::repos::{deploy, is_whole, try_git, with_repository};
 use crate::support::TestEnv;
@@ -6,6 +6,7 @@ use crate::support::TestEnv;
 /// A repository with the branches `left` and `right`. On each, the given instance was deployed.
 fn branches(left: &str, right: &str) -> TestEnv {
     let env = with_repository(&["a", "b", "c"]);
+    env.unfurl(["git-setup"]).succeeds();
     deploy(&env, ".", &["--commit", "--instance", "c"]).succeeds();
     for (branch, instance) in [("left", left), ("right", right)] {
         env.git(&["checkout", "-q", "-b", branch, "main"]);
@@ -15,8 +16,16 @@ fn branches(left: &str, right: &str) -> TestEnv {
 }
 
 #[test]
-fn the_first_commit_tells_git_how_records_are_merged_without_touching_a_tracked_file() {
+fn git_setup_tells_git_how_records_are_merged_without_touching_a_tracked_file() {
     let env = with_repository(&["a"]);
+    let run = env.unfurl(["git-setup"]).succeeds();
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(
+        lines[0].starts_with("The merge driver is set up in `"),
+        "{run}"
+    );
+    assert!(lines[1].ends_with("/.git/config`"), "{run}");
+    assert!(lines[2].ends_with("/.git/info/attributes`"), "{run}");
     deploy(&env, ".", &["--commit"]).succeeds();
     let attributes = env.read(".git/info/attributes");
     insta::assert_snapshot!(attributes, @r"
@@ -28,7 +37,10 @@ fn the_first_commit_tells_git_how_records_are_merged_without_touching_a_tracked_
         driver.ends_with("unfurl' merge-driver -- %O %A %B %P"),
         "{driver}"
     );
-    deploy(&env, ".", &["--commit", "--force"]).succeeds();
+    let config = env.read(".git/config");
+    let run = env.unfurl(["git-setup", "--output", "json"]).succeeds();
+    assert_eq!(run.json()["changed"], serde_json::json!([]));
+    assert_eq!(env.read(".git/config"), config);
     assert_eq!(env.read(".git/info/attributes"), attributes);
     assert_eq!(
         env.git(&["config", "--get-all", "merge.unfurl.driver"])
@@ -37,6 +49,27 @@ fn the_first_commit_tells_git_how_records_are_merged_without_touching_a_tracked_
         1
     );
     assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+/// D2: a job rewrote `.git/config` for the merge driver, and a power failure left it empty.
+#[test]
+fn a_job_writes_no_settings_of_git_and_names_the_command_that_does_once() {
+    let env = with_repository(&["a"]);
+    let config = env.read(".git/config");
+    let run = deploy(&env, ".", &["--commit"]).succeeds();
+    assert!(
+        run.stderr.contains("`unfurl git-setup` sets it up"),
+        "{run}"
+    );
+    let run = deploy(&env, ".", &["--commit", "--force"]).succeeds();
+    assert!(!run.all().contains("git-setup"), "{run}");
+    assert_eq!(env.read(".git/config"), config);
+    assert!(!env.work().join(".git/info/attributes").exists());
+    // Bytes that are not about the merge driver stay.
+    let own = format!("{config}# mine\n[a \"b\"]\n\tc = d ; e");
+    env.write(".git/config", &own);
+    env.unfurl(["git-setup"]).succeeds();
+    assert!(env.read(".git/config").starts_with(&own));
 }
 
 #[test]

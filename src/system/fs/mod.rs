@@ -32,7 +32,9 @@ pub use reading::{
 };
 pub(super) use regular::check_regular;
 pub use regular::open_regular;
-pub use stat::{FileStat, FileTime, set_modified_time, stat_of, sync_file};
+pub use stat::{
+    FileStat, FileTime, create_dirs_like_parent, set_modified_time, stat_of, sync_file,
+};
 pub use unnamed::UnnamedFile;
 pub(super) use writing::temporary_name;
 pub use writing::{

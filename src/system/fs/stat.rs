@@ -54,6 +54,20 @@ pub fn stat_of(path: &Path) -> Result<FileStat, Error> {
     })
 }
 
+/// Creates a folder and its missing parents. Each gets the permission bits of the folder around it.
+pub fn create_dirs_like_parent(folder: &Path) -> Result<(), Error> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    create_dirs_like_parent(parent)?;
+    super::create_dir_all(folder)?;
+    let copied = std::fs::metadata(parent)
+        .and_then(|parent| std::fs::set_permissions(folder, parent.permissions()));
+    copied.map_err(error_context(FileAction::CreateFolder, folder))
+}
+
 /// Sets the time of the last change of a file.
 pub fn set_modified_time(path: &Path, time: SystemTime) -> Result<(), Error> {
     let set = File::open(path).and_then(|file| file.set_modified(time));

@@ -1,11 +1,12 @@
-//! Removes the lock files that a killed push leaves in a remote repository on this computer.
+//! Removes the lock files that a killed git program leaves: those of a fetch or a push, here and in a remote
+//! repository on this computer.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::Error;
 use super::isolation::local_folder;
-use super::operation::PushRecord;
+use super::operation::TransferRecord;
 use super::repository::Repository;
 use crate::system::fs::{self, FileStat};
 use crate::system::survivors;
@@ -17,13 +18,21 @@ const QUIET_TIME: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Repository {
-    /// Removes the lock files of a push that has ended, with the id of its operation, from a remote on this
-    /// computer.
+    /// Removes the lock files of a fetch or a push that has ended, with the id of its operation.
     ///
-    /// Lock files that are older than the push, or that may belong to a running process, stay.
-    pub(super) fn remove_locks_of_push(&self, push: &PushRecord, id: &str) -> Result<(), Error> {
+    /// Lock files that are older, or that may belong to a running process, stay.
+    pub(super) fn remove_locks_of_transfer(
+        &self,
+        transfer: &TransferRecord,
+        id: &str,
+    ) -> Result<(), Error> {
+        let shallow = self.inner.commondir().join("shallow.lock");
+        remove_if_abandoned(&shallow, transfer, id)?;
+        if !transfer.is_push {
+            return Ok(());
+        }
         // Without git, nothing was pushed.
-        let Ok(addresses) = self.check_addresses(&push.remote, true) else {
+        let Ok(addresses) = self.check_addresses(&transfer.remote, true) else {
             return Ok(());
         };
         for address in addresses {
@@ -34,23 +43,23 @@ impl Repository {
             let Ok(remote) = git2::Repository::open(&folder) else {
                 continue;
             };
-            let branch = Path::new(&push.branch);
+            let branch = Path::new(&transfer.branch);
             if !fs::is_within(branch) || !branch.starts_with("refs/heads") {
                 continue;
             }
             for name in [branch, Path::new("HEAD")] {
                 let mut lock = remote.commondir().join(name).into_os_string();
                 lock.push(".lock");
-                remove_if_abandoned(&PathBuf::from(lock), push, id)?;
+                remove_if_abandoned(&PathBuf::from(lock), transfer, id)?;
             }
         }
         Ok(())
     }
 }
 
-fn remove_if_abandoned(lock: &Path, push: &PushRecord, id: &str) -> Result<(), Error> {
+fn remove_if_abandoned(lock: &Path, transfer: &TransferRecord, id: &str) -> Result<(), Error> {
     let belongs = |found: &FileStat| {
-        found.changed.seconds >= push.started && fs::is_own(lock) && !fs::is_symlink(lock)
+        found.changed.seconds >= transfer.started && fs::is_own(lock) && !fs::is_symlink(lock)
     };
     let Some(first) = fs::stat_of(lock).ok().filter(belongs) else {
         return Ok(());
