@@ -12,9 +12,9 @@ use super::result_template::apply_result_template;
 use super::state_tree::StateTree;
 use super::template::error_outcome;
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::expr::{Error, LocalContext};
+use crate::expr::{Error, LocalContext, Var};
 use crate::host::fact::Fact;
-use crate::host::{Action, ActionResult, Command, Location, Program};
+use crate::host::{Action, ActionResult, Command, Location, Program, UnavailableOutput};
 use crate::name::Status;
 use crate::states::{
     ActionId, CompileInput, EngineOptions, HostRun, Mode, NextAction, Preparation, PreparedStates,
@@ -380,7 +380,8 @@ impl StatesExecution {
         outcome.notes.extend(self.irreversible.iter().cloned());
         result.insert("success".into(), outcome.success.into());
         result.insert("states".into(), task.foreign(to_value(results)));
-        apply_result_template(task, &result, &mut outcome);
+        let variables = incomplete_outputs(results);
+        apply_result_template(&task.with_variables(&variables), &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;
         }
@@ -391,6 +392,42 @@ impl StatesExecution {
         outcome.result = Some(Value::from(result));
         outcome
     }
+}
+
+/// Returns the variable `states` in which the use of an output that was not kept whole is an error, and the variables
+/// that it refers to. Empty if all outputs are whole.
+fn incomplete_outputs(results: &[StateResult]) -> Vec<(Arc<str>, Var)> {
+    let incomplete = |result: &&StateResult| !result.outcome.incomplete.is_empty();
+    let incomplete: Vec<_> = results.iter().filter(incomplete).collect();
+    if incomplete.is_empty() {
+        return Vec::new();
+    }
+    let parts = |value: &Value| -> Map {
+        let entries = value.as_map().into_iter().flatten();
+        entries
+            .map(|(key, value)| (Arc::clone(key), value.clone().data()))
+            .collect()
+    };
+    let mut states = parts(&to_value(results));
+    let mut variables = Vec::new();
+    for result in incomplete {
+        let mut state = parts(&result.to_value());
+        let mut changes = parts(state.get("changes").unwrap_or(&Value::Null));
+        for (name, reason) in &result.outcome.incomplete {
+            let hidden = format!("_output_{}", variables.len());
+            let read = Value::map([("eval", Value::from(format!("${hidden}")))]);
+            changes.insert((*name).into(), read);
+            let output = UnavailableOutput {
+                name,
+                reason: reason.clone(),
+            };
+            variables.push((hidden.into(), Var::Deferred(Arc::new(output))));
+        }
+        state.insert("changes".into(), changes.into());
+        states.insert(result.key().into(), state.into());
+    }
+    variables.push(("states".into(), Var::Parts(states.into())));
+    variables
 }
 
 /// Returns the text for a state's result, with its diff.

@@ -5,7 +5,7 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, OnceLock};
 
-use super::CapturedOutput;
+use super::{CapturedOutput, IncompleteOutput};
 use crate::expr::{DeferredValue, Error, Var};
 use crate::value::{Map, Value};
 
@@ -72,6 +72,26 @@ impl DeferredOutput {
     }
 }
 
+/// An output of which only a part is known. Its use in an expression is an error.
+#[derive(Debug, Clone)]
+pub struct UnavailableOutput {
+    pub name: &'static str,
+    pub reason: IncompleteOutput,
+}
+
+impl DeferredValue for UnavailableOutput {
+    fn load(&self) -> Result<Value, Error> {
+        Err(incomplete(self.name, &self.reason))
+    }
+}
+
+fn incomplete(name: &str, reason: &IncompleteOutput) -> Error {
+    Error::Incomplete {
+        name: name.to_owned(),
+        problem: reason.to_string(),
+    }
+}
+
 impl From<DeferredOutput> for Var {
     fn from(output: DeferredOutput) -> Self {
         Self::Deferred(Arc::new(output))
@@ -86,10 +106,7 @@ impl DeferredValue for DeferredOutput {
         let text = self
             .output
             .whole_text()
-            .map_err(|incomplete| Error::Incomplete {
-                name: self.name.to_string(),
-                problem: incomplete.to_string(),
-            })?;
+            .map_err(|reason| incomplete(&self.name, &reason))?;
         let value = (self.convert)(&text);
         Ok(self.loaded.get_or_init(|| value).clone())
     }

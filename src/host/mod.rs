@@ -54,7 +54,7 @@ pub use capture_buffer::{CaptureBudget, CaptureBuffer};
 #[cfg(test)]
 pub use chain::CustomExecutor;
 pub use chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread, UnhandledPolicy};
-pub use deferred_output::DeferredOutput;
+pub use deferred_output::{DeferredOutput, UnavailableOutput};
 pub use executor::{
     ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
 };

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::executor_chain;
+use super::executor_chain::resolve_chain;
 use super::failure::{Failure, FailureKind};
 use super::job_driver::DigestKeys;
 use super::request::JobRequest;
@@ -93,8 +93,7 @@ pub(super) fn create_engine(
     let topology = Arc::new(topology);
     let variables = session.variables(&topology, &system_context)?;
     let environment = variables.values;
-    let chain =
-        executor_chain::resolve_chain(request, session, &topology, &system_context, &environment)?;
+    let chain = resolve_chain(request, session, &topology, &system_context, &environment)?;
     let mut system_context = Arc::into_inner(system_context)
         .unwrap_or_else(|| session.system_context(folders.planned_root().to_path_buf()));
     system_context.variables.clone_from(&environment);

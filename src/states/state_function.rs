@@ -9,8 +9,8 @@ use std::fmt::{Debug, Formatter};
 use super::fact_cache::{FactCache, Halt};
 use super::low_data::{ChunkIndex, LowData};
 use super::module_context::ModuleContext;
-use crate::host::RunOutput;
 use crate::host::change::Change;
+use crate::host::{IncompleteOutput, RunOutput};
 use crate::value::Map;
 
 /// The key in [`StateOutcome::more`] under which `environ.setenv` returns the variables it sets.
@@ -160,6 +160,8 @@ pub struct StateOutcome {
     pub more: Map,
     /// The changes that a dry run would have made.
     pub steps: Vec<Change>,
+    /// The entries of `changes` that are outputs of which only a part is known.
+    pub incomplete: Vec<(&'static str, IncompleteOutput)>,
 }
 
 impl StateOutcome {

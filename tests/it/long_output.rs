@@ -186,7 +186,7 @@ fn a_long_output_with_a_secret_is_a_secret() {
     for (path, bytes) in env.files() {
         let text = String::from_utf8_lossy(&bytes);
         assert!(
-            path == "ensemble.yaml" || !text.contains("hunter2hunter2"),
+            path.ends_with("/ensemble.yaml") || !text.contains("hunter2hunter2"),
             "{path}"
         );
     }
@@ -255,10 +255,47 @@ fn hosts_of_a_role_come_from_a_whole_output_only() {
     let env = TestEnv::new();
     env.write(
         "tasks.yaml",
-        "env: {roles: {many: {command: 'yes localhost | head -c 3000000'}}}\ntasks: {t: {roles: many, local: touch ran}}\n",
+        "env: {roledefs: {many: {command: 'yes localhost | head -c 3000000'}}}\ntasks: {t: {roles: many, local: touch ran}}\n",
     );
     let run = env.unfurl(["task", "--capture", "2M", "t"]);
     assert_ne!(run.code, 0, "{run}");
     run.says(&["the command of role `many`: the output of 3000000 bytes was not kept whole"]);
     assert!(!env.names().contains(&"ran".to_owned()));
+}
+
+/// The same for states: the output of a command that was cut is neither data nor a condition.
+#[test]
+fn a_long_output_of_a_state_is_no_data() {
+    let deploy_states = |more: &str, read: &str| {
+        let env = nodes(
+            "
+                a:
+                  type: tosca.nodes.Root
+                  interfaces:
+                    Standard:
+                      configure:
+                        implementation: States
+                        inputs:
+                          sls: long
+                          resultTemplate: {attributes: {told: \"{{ states['cmd_|-long_|-yes x | head -c 3000000_|-run'].<read> }}\"}}
+                ",
+        )
+        .with("read", read)
+        .env();
+        let state = format!("long:\n  cmd.run:\n    - name: yes x | head -c 3000000\n{more}");
+        env.write("states/long.sls", &state);
+        let run = deploy(&env, &[]);
+        (run, told(&env))
+    };
+    let (run, told) = deploy_states("", "changes.retcode");
+    run.succeeds();
+    assert_eq!(told, 0);
+    let cut = ["the output of 3000000 bytes was not kept whole: only 1048576 bytes are kept"];
+    let (run, told) = deploy_states("", "changes.stdout | length");
+    run.exits(64).says(&cut);
+    assert!(told.is_null());
+    for condition in ["    - stateful: true\n", "    - success_stdout: x\n"] {
+        let (run, _) = deploy_states(condition, "changes");
+        run.exits(64).says(&cut);
+    }
 }

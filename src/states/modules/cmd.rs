@@ -263,8 +263,13 @@ impl ResultPolicy {
                 ("stderr".into(), stderr.into()),
             ])
         };
+        let outputs = [("stdout", &run.stdout), ("stderr", &run.stderr)];
+        let incomplete = outputs.into_iter().filter(|_| !self.hidden);
+        let incomplete =
+            incomplete.filter_map(|(name, output)| Some((name, output.whole().err()?)));
         let outcome = StateOutcome {
             result: Some(code == 0),
+            incomplete: incomplete.collect(),
             ..StateOutcome::changed(changes, self.comment.clone())
         };
         if self.stateful {
