@@ -5,7 +5,7 @@ use std::fs;
 
 use nix::sys::signal::Signal;
 
-use super::support::{Run, TestEnv};
+use super::support::{Run, TestEnv, is_full};
 
 const ENSEMBLE: &str = "apiVersion: unfurl/v1alpha1
 kind: Ensemble
@@ -23,6 +23,9 @@ spec:
                 delete: 'echo gone > gone'
 ";
 
+/// A key of the owner file with its new value; without one, the line is removed.
+type Change<'a> = (&'a str, Option<&'a str>);
+
 const LOCK: &str = "ensemble.yaml.lock";
 const OWNER: &str = "ensemble.yaml.owner.lock";
 
@@ -32,8 +35,8 @@ fn has_machine_id() -> bool {
     !id.trim().is_empty() && id.trim() != "uninitialized"
 }
 
-/// Replaces the values of keys in the owner file. Without a value, the line is removed.
-fn change_owner(env: &TestEnv, changes: &[(&str, Option<&str>)]) {
+/// Replaces the values of keys in the owner file.
+fn change_owner(env: &TestEnv, changes: &[Change]) {
     let text = env.read(OWNER);
     let changed = |line: &str| {
         let key = line.split(':').next().unwrap();
@@ -48,7 +51,7 @@ fn change_owner(env: &TestEnv, changes: &[(&str, Option<&str>)]) {
 
 /// An ensemble whose job was killed within its task. The owner file is changed, and the process id in the lock
 /// belongs to a process that runs.
-fn killed_job(changes: &[(&str, Option<&str>)]) -> TestEnv {
+fn killed_job(changes: &[Change]) -> TestEnv {
     let env = TestEnv::with_ensemble(ENSEMBLE);
     let job = env.start(["deploy", "--approve"]);
     env.wait_for("begun");
@@ -70,18 +73,16 @@ fn killed_job(changes: &[(&str, Option<&str>)]) -> TestEnv {
     env
 }
 
-const OTHER_BOOT: (&str, Option<&str>) = ("boot_id", Some("00000000-0000-0000-0000-000000000000"));
+const OTHER_BOOT: Change = ("boot_id", Some("00000000-0000-0000-0000-000000000000"));
 
 const DEPLOY: [&str; 3] = ["deploy", "--approve", "--redo-in-doubt"];
 
 /// Runs the command that a hint names.
 #[track_caller]
 pub(crate) fn run_hint(env: &TestEnv, refused: &Run) -> Run {
-    let words = refused.stderr.split('`');
-    let command = words.filter(|it| it.starts_with("unfurl ") || it.starts_with("mv "));
-    let command = command
-        .last()
-        .unwrap_or_else(|| panic!("no hint: {refused}"));
+    let mut words = refused.stderr.rsplit('`');
+    let command = words.find(|it| it.starts_with("unfurl ") || it.starts_with("mv "));
+    let command = command.unwrap_or_else(|| panic!("no hint: {refused}"));
     let lines = format!("unfurl() {{ \"$0\" \"$@\"; }}\n{command}\nexit $?");
     env.unfurl_after(&lines, &[])
 }
@@ -112,14 +113,14 @@ fn after_a_restart_the_lock_of_a_job_of_an_earlier_boot_blocks_no_command() {
         }
         env.unfurl(DEPLOY).succeeds();
         let left: Vec<_> = env.names();
-        assert!(!left.iter().any(|name| name.ends_with(".lock")), "{left:?}");
+        assert!(!left.iter().any(|name| name.contains(".lock")), "{left:?}");
     }
 }
 
 /// D1: without a proof, the job is refused, and the hint named a command that did not help.
 #[test]
 fn without_proof_of_a_restart_the_hint_says_why_and_names_a_command_that_works() {
-    let cases: [(&[(&str, Option<&str>)], &str); 5] = [
+    let cases: [(&[Change], &str); 5] = [
         (&[("host", Some("elsewhere"))], "another host"),
         (
             &[
@@ -133,7 +134,9 @@ fn without_proof_of_a_restart_the_hint_says_why_and_names_a_command_that_works()
         (&[("pid_namespace", Some("pid:[1]"))], "another container"),
     ];
     for (changes, reason) in cases {
-        for command in [&DEPLOY[..], &["recover"], &["lock", "break"]] {
+        let commands = [&DEPLOY[..], &["recover"], &["lock", "break"]];
+        let all = is_full() || reason == "another host";
+        for command in commands.into_iter().take(if all { 3 } else { 1 }) {
             if reason == "machine id" && !has_machine_id() {
                 continue;
             }

@@ -144,8 +144,8 @@ fn the_clock_of_the_server_may_differ() {
 #[test]
 fn a_lock_that_does_not_match_the_request_refuses_the_job_and_the_hint_releases_it() {
     let old = |is_own, age| LockServer {
-        is_own,
         age,
+        is_own,
         ..LockServer::of(LOST[2])
     };
     for server in [old(true, 60), old(false, 0)] {
