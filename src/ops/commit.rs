@@ -65,13 +65,8 @@ pub fn commit(
         .as_ref()
         .map(|record| acquire_lock(record, options))
         .transpose()?;
-    for target in &targets {
-        target.repository.repair_checkouts()?;
-    }
+    repair(&targets, record.as_ref())?;
     let default = default_message(last_job.flatten().as_deref());
-    if let Some(record) = &record {
-        exclude_from_git(record.base());
-    }
     let mut commits = CommitReport::default();
     let ignored = ignored_settings(&targets);
     commits.warnings = ignored.iter().map(|it| it.message.clone()).collect();
@@ -90,6 +85,17 @@ pub fn commit(
     }
     push_all(options, &targets, record.as_ref(), &mut commits);
     Ok(Some(commits))
+}
+
+/// Repairs what killed processes left in the repositories, and excludes private files.
+fn repair(targets: &[InvolvedRepository], record: Option<&RecordFiles>) -> Result<(), Failure> {
+    for target in targets {
+        target.repository.repair_checkouts()?;
+    }
+    if let Some(record) = record {
+        exclude_from_git(record.base());
+    }
+    Ok(())
 }
 
 /// Returns the message of the options, or else asks the user for one.
