@@ -397,8 +397,8 @@ impl StatesExecution {
 /// Returns the variable `states` in which the use of an output that was not kept whole is an error, and the variables
 /// that it refers to. Empty if all outputs are whole.
 fn incomplete_outputs(results: &[StateResult]) -> Vec<(Arc<str>, Var)> {
-    let incomplete = |result: &&StateResult| !result.outcome.incomplete.is_empty();
-    let incomplete: Vec<_> = results.iter().filter(incomplete).collect();
+    let with_outputs = |result| Some((result, StateResult::incomplete(result)?));
+    let incomplete: Vec<_> = results.iter().filter_map(with_outputs).collect();
     if incomplete.is_empty() {
         return Vec::new();
     }
@@ -410,10 +410,10 @@ fn incomplete_outputs(results: &[StateResult]) -> Vec<(Arc<str>, Var)> {
     };
     let mut states = parts(&to_value(results));
     let mut variables = Vec::new();
-    for result in incomplete {
+    for (result, outputs) in incomplete {
         let mut state = parts(&result.to_value());
         let mut changes = parts(state.get("changes").unwrap_or(&Value::Null));
-        for (name, reason) in &result.outcome.incomplete {
+        for (name, reason) in outputs {
             let hidden = format!("_output_{}", variables.len());
             let read = Value::map([("eval", Value::from(format!("${hidden}")))]);
             changes.insert((*name).into(), read);

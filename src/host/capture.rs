@@ -23,21 +23,17 @@ pub const DEFAULT_TOTAL_CAPTURE_LIMIT: u64 = 64 << 20;
 pub struct CapturedOutput {
     /// The first bytes, or the whole output.
     pub head: Vec<u8>,
-    /// The last bytes; empty unless `truncated` is set.
+    /// The last bytes; empty if `head` is the whole output.
     pub tail: Vec<u8>,
     /// The size of the whole output in bytes.
     pub total: u64,
-    /// Whether `head` and `tail` are not the whole output. [`Self::whole`] returns it if it was kept.
-    pub truncated: bool,
-    rest: OutputRest,
+    /// The place of the other bytes. None if the middle was not kept and no setting of the user changes this.
+    rest: Option<Box<OutputRest>>,
 }
 
 /// The place of the bytes that are not in memory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OutputRest {
-    /// The middle was not kept, and no setting of the user changes this.
-    #[default]
-    NotKept,
     /// The output exceeds this number of bytes, a limit that the user can raise.
     OverLimit(u64),
     /// The file of the output could not be written, for this reason.
@@ -131,24 +127,27 @@ impl CapturedOutput {
             total: head.len() as u64,
             head,
             tail: Vec::new(),
-            truncated: false,
-            rest: OutputRest::NotKept,
+            rest: None,
         }
     }
 
     /// Creates an output of which only the first and the last bytes are known.
     pub fn from_ends(head: impl Into<Vec<u8>>, tail: impl Into<Vec<u8>>, total: u64) -> Self {
-        Self::with_rest(head.into(), tail.into(), total, OutputRest::NotKept)
+        Self::with_rest(head.into(), tail.into(), total, None)
     }
 
     /// Creates an output of which these first and last bytes are in memory.
-    pub(super) fn with_rest(head: Vec<u8>, tail: Vec<u8>, total: u64, rest: OutputRest) -> Self {
+    pub(super) fn with_rest(
+        head: Vec<u8>,
+        tail: Vec<u8>,
+        total: u64,
+        rest: Option<OutputRest>,
+    ) -> Self {
         Self {
-            truncated: total > (head.len() + tail.len()) as u64,
             head,
             tail,
             total,
-            rest,
+            rest: rest.map(Box::new),
         }
     }
 
@@ -159,26 +158,26 @@ impl CapturedOutput {
     /// Only a part of the output was kept.
     pub fn whole(&self) -> Result<Cow<'_, [u8]>, IncompleteOutput> {
         let total = self.total;
-        if !self.truncated {
+        if !self.is_truncated() {
             return Ok(Cow::Borrowed(&self.head));
         }
-        Err(match &self.rest {
-            OutputRest::File(file) => match file.read() {
+        Err(match self.rest.as_deref() {
+            Some(OutputRest::File(file)) => match file.read() {
                 Ok(bytes) => return Ok(Cow::Owned(bytes)),
                 Err(error) => IncompleteOutput::Failed {
                     total,
                     problem: error.to_string(),
                 },
             },
-            OutputRest::OverLimit(limit) => IncompleteOutput::OverLimit {
+            Some(OutputRest::OverLimit(limit)) => IncompleteOutput::OverLimit {
                 total,
                 limit: *limit,
             },
-            OutputRest::Failed(problem) => IncompleteOutput::Failed {
+            Some(OutputRest::Failed(problem)) => IncompleteOutput::Failed {
                 total,
                 problem: problem.clone(),
             },
-            OutputRest::NotKept => IncompleteOutput::Fixed {
+            None => IncompleteOutput::Fixed {
                 total,
                 kept: (self.head.len() + self.tail.len()) as u64,
             },
@@ -211,7 +210,7 @@ impl CapturedOutput {
     /// Invalid UTF-8 is replaced, and a line of its own reports the bytes between them.
     pub fn text(&self) -> String {
         let mut text = String::from_utf8_lossy(&self.head).into_owned();
-        if self.truncated {
+        if self.is_truncated() {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
@@ -248,9 +247,14 @@ impl CapturedOutput {
     }
 
     fn edit_file(&mut self, edit: impl FnOnce() -> OutputEdit) {
-        if let OutputRest::File(file) = &mut self.rest {
+        if let Some(OutputRest::File(file)) = self.rest.as_deref_mut() {
             file.edits.push(edit());
         }
+    }
+
+    /// Whether `head` and `tail` are not the whole output. [`Self::whole`] returns it if it was kept.
+    pub fn is_truncated(&self) -> bool {
+        self.omitted_bytes() > 0
     }
 
     /// Whether the command wrote nothing at all.

@@ -128,11 +128,11 @@ impl CaptureBuffer {
         let tail: Vec<u8> = self.tail.into();
         let rest = match self.overflow {
             Overflow::None => return CapturedOutput::from_bytes([self.head, tail].concat()),
-            Overflow::File(file) => OutputRest::File(file.into()),
+            Overflow::File(file) => Some(OutputRest::File(file.into())),
             // Without a budget, the limit is not one of the user's.
-            Overflow::OverLimit if self.budget.limit == 0 => OutputRest::NotKept,
-            Overflow::OverLimit => OutputRest::OverLimit(self.budget.limit),
-            Overflow::Failed(error) => OutputRest::Failed(error.to_string()),
+            Overflow::OverLimit if self.budget.limit == 0 => None,
+            Overflow::OverLimit => Some(OutputRest::OverLimit(self.budget.limit)),
+            Overflow::Failed(error) => Some(OutputRest::Failed(error.to_string())),
         };
         CapturedOutput::with_rest(self.head, tail, self.total, rest)
     }
@@ -156,7 +156,7 @@ mod tests {
             capture.push(piece.as_bytes());
         }
         let captured = capture.finish();
-        assert!(captured.truncated);
+        assert!(captured.is_truncated());
         insta::assert_snapshot!(captured.text(), @r"
         abcd
         [… 8 bytes left out …]
@@ -214,8 +214,8 @@ mod tests {
             let half = bound / 2;
             prop_assert_eq!(captured.total, all.len() as u64);
             prop_assert!(captured.bytes().len() <= bound.max(all.len().min(bound)));
-            prop_assert_eq!(captured.truncated, all.len() > 2 * half);
-            if captured.truncated {
+            prop_assert_eq!(captured.is_truncated(), all.len() > 2 * half);
+            if captured.is_truncated() {
                 prop_assert_eq!(&captured.head, &all[..half]);
                 prop_assert_eq!(&captured.tail, &all[all.len() - half..]);
                 prop_assert_eq!(captured.whole().is_ok(), all.len() as u64 <= limit);
@@ -228,7 +228,7 @@ mod tests {
             let json = serde_json::to_string(&captured).unwrap();
             let read: CapturedOutput = serde_json::from_str(&json).unwrap();
             prop_assert_eq!(read.bytes(), captured.bytes());
-            prop_assert_eq!(read.whole().is_ok(), !captured.truncated);
+            prop_assert_eq!(read.whole().is_ok(), !captured.is_truncated());
         }
     }
 }

@@ -34,7 +34,7 @@ impl DeferredOutput {
         output: &CapturedOutput,
         convert: impl Fn(&str) -> Value + Send + Sync + 'static,
     ) -> Option<Self> {
-        output.truncated.then(|| Self {
+        output.is_truncated().then(|| Self {
             name: name.into(),
             output: Arc::new(output.clone()),
             convert: Arc::new(convert),

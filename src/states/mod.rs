@@ -46,6 +46,6 @@ pub use order_merge::{OrderConflict, SharedState, merge_orders};
 pub use render::{MinionData, StateRenderer};
 pub use reverse::reverse_states;
 pub use state_function::{
-    ChangeOutcome, ChangeSet, Mode, ModuleTable, Reverse, StateCall, StateDecision, StateFn,
-    StateFunction, StateModule, StateOutcome,
+    ChangeOutcome, ChangeSet, IncompleteChanges, Mode, ModuleTable, Reverse, StateCall,
+    StateDecision, StateFn, StateFunction, StateModule, StateOutcome,
 };

@@ -160,9 +160,13 @@ pub struct StateOutcome {
     pub more: Map,
     /// The changes that a dry run would have made.
     pub steps: Vec<Change>,
-    /// The entries of `changes` that are outputs of which only a part is known.
-    pub incomplete: Vec<(&'static str, IncompleteOutput)>,
+    /// The outputs among `changes` of which only a part is known. None if there are none.
+    pub incomplete: Option<Box<IncompleteChanges>>,
 }
+
+/// The entries of a state's changes that are outputs of which only a part is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IncompleteChanges(pub Vec<(&'static str, IncompleteOutput)>);
 
 impl StateOutcome {
     /// Success: the state was already correct.

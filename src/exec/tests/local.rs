@@ -127,7 +127,7 @@ fn a_flood_of_output_is_read_to_its_end_within_the_bound() {
     let output = run(&runner(), command);
     assert_eq!(output.stdout.total, 100_000_004);
     assert_eq!(output.stdout.bytes().len(), 1000);
-    assert!(output.stdout.truncated && output.stdout.text().ends_with("xEND\n"));
+    assert!(output.stdout.is_truncated() && output.stdout.text().ends_with("xEND\n"));
 }
 
 #[test]

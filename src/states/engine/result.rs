@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Timestamp;
+use crate::host::IncompleteOutput;
 use crate::states::{Chunk, ChunkIndex, StateOutcome};
 use crate::value::{Map, REDACTED, Value};
 
@@ -87,6 +88,11 @@ impl StateResult {
     /// Whether the state made changes, or would make them.
     pub fn is_changed(&self) -> bool {
         !self.outcome.changes.is_empty()
+    }
+
+    /// Returns the outputs among the changes of which only a part is known, if there are any.
+    pub fn incomplete(&self) -> Option<&[(&'static str, IncompleteOutput)]> {
+        self.outcome.incomplete.as_ref().map(|outputs| &*outputs.0)
     }
 
     /// Converts the result to a map with Salt's keys. Secret values are redacted.

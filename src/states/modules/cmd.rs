@@ -10,8 +10,8 @@ use crate::host::change::{Change, CommandRun};
 use crate::host::{CapturedOutput, Exit, IncompleteOutput, RunOutput};
 use crate::states::command_args::{parse_setting, trimmed_output};
 use crate::states::{
-    ChangeOutcome, ChangeSet, FactCache, Halt, Mode, StateCall, StateDecision, StateFn,
-    StateFunction, StateModule, StateOutcome, refuse,
+    ChangeOutcome, ChangeSet, FactCache, Halt, IncompleteChanges, Mode, StateCall, StateDecision,
+    StateFn, StateFunction, StateModule, StateOutcome, refuse,
 };
 use crate::text::quote_word;
 use crate::value::{Map, REDACTED, Value};
@@ -225,6 +225,15 @@ impl ResultPolicy {
         Ok(())
     }
 
+    /// Returns the outputs among the changes of which only a part is known.
+    fn incomplete_changes(&self, run: &RunOutput) -> Option<Box<IncompleteChanges>> {
+        let outputs = [("stdout", &run.stdout), ("stderr", &run.stderr)];
+        let reasons = outputs.into_iter().filter(|_| !self.hidden);
+        let reasons = reasons.filter_map(|(name, output)| Some((name, output.whole().err()?)));
+        let reasons: Vec<_> = reasons.collect();
+        (!reasons.is_empty()).then(|| Box::new(IncompleteChanges(reasons)))
+    }
+
     fn outcome(&self, run: Option<&RunOutput>) -> StateOutcome {
         let Some(run) = run else {
             return StateOutcome::failed("the command was not run");
@@ -263,13 +272,9 @@ impl ResultPolicy {
                 ("stderr".into(), stderr.into()),
             ])
         };
-        let outputs = [("stdout", &run.stdout), ("stderr", &run.stderr)];
-        let incomplete = outputs.into_iter().filter(|_| !self.hidden);
-        let incomplete =
-            incomplete.filter_map(|(name, output)| Some((name, output.whole().err()?)));
         let outcome = StateOutcome {
             result: Some(code == 0),
-            incomplete: incomplete.collect(),
+            incomplete: self.incomplete_changes(run),
             ..StateOutcome::changed(changes, self.comment.clone())
         };
         if self.stateful {
