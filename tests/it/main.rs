@@ -59,6 +59,7 @@ mod run;
 mod salt;
 mod schemas;
 mod security;
+mod shim;
 mod ssh_config;
 mod states;
 mod states_debian;

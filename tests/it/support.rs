@@ -87,7 +87,30 @@ pub(crate) struct Run {
 
 impl TestEnv {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    /// An environment on a memory disk, if the machine has one.
+    pub(crate) fn in_memory() -> Self {
+        let disk = Path::new("/dev/shm");
+        if disk.is_dir() {
+            return Self::at(tempfile::tempdir_in(disk).unwrap());
+        }
+        Self::new()
+    }
+
+    /// A copy on the same disk.
+    pub(crate) fn copied(&self) -> Self {
+        let root = tempfile::tempdir_in(self.root.path().parent().unwrap()).unwrap();
+        copy(self.root.path(), root.path());
+        Self {
+            root,
+            variables: self.variables.clone(),
+            removed: self.removed.clone(),
+        }
+    }
+
+    fn at(root: tempfile::TempDir) -> Self {
         for folder in ["home", "tmp", "work"] {
             fs::create_dir(root.path().join(folder)).unwrap();
         }
@@ -189,6 +212,19 @@ impl TestEnv {
         shell.arg(format!("{name}={value}"));
         shell.arg(binary());
         self.call(shell, arguments)
+    }
+
+    /// Calls the binary in a folder of the working folder, with additional environment variables.
+    pub(crate) fn unfurl_in(
+        &self,
+        folder: &str,
+        variables: &[(String, String)],
+        arguments: &[&str],
+    ) -> Run {
+        let mut command = self.command(Command::new(binary()), arguments);
+        command.current_dir(self.work().join(folder));
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        run(command)
     }
 
     /// Calls the binary after lines of shell, which can set limits.
