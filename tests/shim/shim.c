@@ -15,9 +15,10 @@
  *   UNFURL_SHIM_BOOT     a file to read instead of the kernel's boot id
  *   UNFURL_SHIM_MACHINE  a file to read instead of /etc/machine-id
  *   UNFURL_SHIM_CLOCK    seconds to add to the clock
+ *   UNFURL_SHIM_START    seconds since 1970 at which the clock of each process starts
  *
- * Not seen: bytes that git writes through stdio, files changed through mmap, static programs, and system calls that
- * do not pass through libc. A test compares the trace with that of strace.
+ * Not seen: files changed through mmap, static programs, and system calls that do not pass through libc. After each
+ * run, a test replays the trace and compares the files.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -66,6 +67,7 @@ static int everyone;
 static const char *boot_file;
 static const char *machine_file;
 static long clock_offset;
+static long clock_start;
 static int active;
 static char program[64];
 static long (*real_syscall)(long, ...);
@@ -130,6 +132,8 @@ __attribute__((constructor)) static void begin_process(void) {
     machine_file = getenv("UNFURL_SHIM_MACHINE");
     if ((value = getenv("UNFURL_SHIM_CLOCK")))
         clock_offset = atol(value);
+    if ((value = getenv("UNFURL_SHIM_START")))
+        clock_start = atol(value);
     const char *file = getenv("UNFURL_SHIM_CONTROL");
     if (!file || !(value = getenv("UNFURL_SHIM_ROOT")))
         return;
@@ -391,21 +395,6 @@ int creat(const char *path, mode_t bits) {
 }
 int creat64(const char *path, mode_t bits) { return creat(path, bits); }
 
-static FILE *do_fopen(const char *path, const char *how) {
-    int flags = strchr(how, '+') ? O_RDWR : how[0] == 'r' ? O_RDONLY : O_WRONLY;
-    flags |= how[0] == 'w' ? O_CREAT | O_TRUNC : how[0] == 'a' ? O_CREAT | O_APPEND : 0;
-    flags |= strchr(how, 'x') ? O_EXCL : 0;
-    int file = do_open(AT_FDCWD, path, flags | (strchr(how, 'e') ? O_CLOEXEC : 0), 0666, NULL, 0);
-    if (file < 0)
-        return NULL;
-    FILE *stream = fdopen(file, how);
-    if (!stream)
-        close(file);
-    return stream;
-}
-FILE *fopen(const char *path, const char *how) { return do_fopen(path, how); }
-FILE *fopen64(const char *path, const char *how) { return do_fopen(path, how); }
-
 static ssize_t do_write(int fd, const void *data, size_t length, off_t offset) {
     struct call call = {.kind = "write", .data = data, .length = length};
     if (!counts_fd(fd, &call) || S_ISDIR(call.mode))
@@ -440,6 +429,80 @@ ssize_t writev(int fd, const struct iovec *parts, int count) {
             return write(fd, parts[part].iov_base, parts[part].iov_len);
     return 0;
 }
+
+/* Streams of files below the root, whose bytes have to pass through `write`. The C library writes by itself. */
+static struct {
+    _Atomic(FILE *) stream;
+    int fd;
+} streams[64];
+
+static ssize_t stream_read(void *cookie, char *into, size_t length) {
+    return read((int)(long)cookie, into, length);
+}
+static ssize_t stream_write(void *cookie, const char *data, size_t length) {
+    ssize_t done = write((int)(long)cookie, data, length);
+    return done < 0 ? 0 : done;
+}
+static int stream_seek(void *cookie, off64_t *offset, int whence) {
+    *offset = lseek((int)(long)cookie, *offset, whence);
+    return *offset < 0 ? -1 : 0;
+}
+static int stream_close(void *cookie) {
+    for (size_t place = 0; place < sizeof streams / sizeof *streams; place++)
+        if (streams[place].stream && streams[place].fd == (int)(long)cookie)
+            streams[place].stream = NULL;
+    return close((int)(long)cookie);
+}
+
+static FILE *plain_fdopen(int fd, const char *how) {
+    static FILE *(*real)(int, const char *);
+    if (!real)
+        real = (FILE * (*)(int, const char *)) dlsym(RTLD_NEXT, "fdopen");
+    return real(fd, how);
+}
+
+FILE *fdopen(int fd, const char *how) {
+    struct call call;
+    if (how[0] == 'r' && !strchr(how, '+'))
+        return plain_fdopen(fd, how);
+    if (!counts_fd(fd, &call))
+        return plain_fdopen(fd, how);
+    cookie_io_functions_t functions = {stream_read, stream_write, stream_seek, stream_close};
+    FILE *stream = fopencookie((void *)(long)fd, how, functions);
+    for (size_t place = 0; stream && place < sizeof streams / sizeof *streams; place++) {
+        FILE *expected = NULL;
+        if (atomic_compare_exchange_strong(&streams[place].stream, &expected, stream)) {
+            streams[place].fd = fd;
+            break;
+        }
+    }
+    return stream;
+}
+
+int fileno(FILE *stream) {
+    static int (*real)(FILE *);
+    for (size_t place = 0; place < sizeof streams / sizeof *streams; place++)
+        if (streams[place].stream == stream)
+            return streams[place].fd;
+    if (!real)
+        real = (int (*)(FILE *))dlsym(RTLD_NEXT, "fileno");
+    return real(stream);
+}
+
+static FILE *do_fopen(const char *path, const char *how) {
+    int flags = strchr(how, '+') ? O_RDWR : how[0] == 'r' ? O_RDONLY : O_WRONLY;
+    flags |= how[0] == 'w' ? O_CREAT | O_TRUNC : how[0] == 'a' ? O_CREAT | O_APPEND : 0;
+    flags |= strchr(how, 'x') ? O_EXCL : 0;
+    int file = do_open(AT_FDCWD, path, flags | (strchr(how, 'e') ? O_CLOEXEC : 0), 0666, NULL, 0);
+    if (file < 0)
+        return NULL;
+    FILE *stream = fdopen(file, how);
+    if (!stream)
+        close(file);
+    return stream;
+}
+FILE *fopen(const char *path, const char *how) { return do_fopen(path, how); }
+FILE *fopen64(const char *path, const char *how) { return do_fopen(path, how); }
 
 /* Copies within the kernel are refused, so that programs fall back to writes. */
 ssize_t copy_file_range(int from, off64_t *at_from, int to, off64_t *at_to, size_t length, unsigned flags) {
@@ -614,10 +677,23 @@ int clock_gettime(clockid_t which, struct timespec *now) {
     static int (*real)(clockid_t, struct timespec *);
     if (!real)
         real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    int result = real(which, now);
-    if (!result && (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE))
-        now->tv_sec += clock_offset;
-    return result;
+    static struct timespec began;
+    int is_real = which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE;
+    int result = real(is_real && clock_start ? CLOCK_MONOTONIC : which, now);
+    if (result || !is_real)
+        return result;
+    if (clock_start) {
+        if (!began.tv_sec)
+            began = *now;
+        now->tv_sec += clock_start - began.tv_sec;
+        now->tv_nsec -= began.tv_nsec;
+        if (now->tv_nsec < 0) {
+            now->tv_nsec += 1000000000;
+            now->tv_sec--;
+        }
+    }
+    now->tv_sec += clock_offset;
+    return 0;
 }
 int gettimeofday(struct timeval *restrict now, void *restrict zone) {
     (void)zone;

@@ -46,6 +46,31 @@ const NEXT_TEARDOWN: [&str; 9] = [
     "--redo-in-doubt",
 ];
 
+/// A job of one instance, in a clone that does not look for newer commits before.
+const REBASED: [&str; 10] = [
+    "deploy",
+    "--approve",
+    "--parallel",
+    "4",
+    "--dirty",
+    "ok",
+    "--commit",
+    "--push",
+    "--instance",
+    "n1",
+];
+/// Another clone has deployed `n0`, so the next job looks for its record first.
+const NEXT_UPSTREAM: [&str; 8] = [
+    "deploy",
+    "--approve",
+    "--dirty",
+    "ok",
+    "--commit",
+    "--push",
+    "--redo-in-doubt",
+    "--check-upstream",
+];
+
 const KILLS: [Fault; 2] = [Fault::Kill, Fault::Half];
 const CUTS: [Fault; 4] = [
     Fault::Cut(Loss::Everything),
@@ -53,6 +78,17 @@ const CUTS: [Fault; 4] = [
     Fault::Cut(Loss::Random),
     Fault::Cut(Loss::Zeros),
 ];
+const KILLS_AND_CUTS: [Fault; 6] = [
+    Fault::Kill,
+    Fault::Cut(Loss::Everything),
+    Fault::Cut(Loss::Random),
+    Fault::Half,
+    Fault::Cut(Loss::Bytes),
+    Fault::Cut(Loss::Zeros),
+];
+
+/// An error of the disk, and a full disk.
+const ERRORS: [Fault; 2] = [Fault::Fail(5), Fault::Fail(28)];
 
 const AFTER_DEPLOY: After = After {
     commands: &[&NEXT],
@@ -67,6 +103,7 @@ fn deploy(faults: &'static [Fault]) -> Case {
         words: &DEPLOY,
         after: AFTER_DEPLOY,
         faults,
+        each: 1,
     }
 }
 
@@ -83,6 +120,7 @@ fn teardown(faults: &'static [Fault]) -> Case {
             with_clone: false,
         },
         faults,
+        each: 1,
     }
 }
 
@@ -99,6 +137,7 @@ fn commit(faults: &'static [Fault]) -> Case {
             ..AFTER_DEPLOY
         },
         faults,
+        each: 1,
     }
 }
 
@@ -121,53 +160,72 @@ fn recover(faults: &'static [Fault]) -> Case {
             ..AFTER_DEPLOY
         },
         faults,
+        each: 1,
     }
 }
 
-/// An error of the disk, and a full disk.
-const ERRORS: [Fault; 2] = [Fault::Fail(5), Fault::Fail(28)];
-
-#[test]
-fn a_deploy_that_pushes_survives_an_error_of_each_call() {
-    run(&deploy(&ERRORS));
+/// A deploy whose push is refused, because another clone has pushed the record of another instance before.
+fn rebase(faults: &'static [Fault]) -> Case {
+    let base = World::new();
+    base.env
+        .git(&["clone", "-q", "--template=", "origin.git", "b"]);
+    base.env
+        .git(&["-C", "b", "remote", "set-url", "origin", "../origin.git"]);
+    let words = [&DEPLOY[..], &["--instance", "n0"]].concat();
+    base.unfurl_with("b", &[], &words).succeeds();
+    Case {
+        name: "rebase",
+        base: base.with_user_work(),
+        words: &REBASED,
+        after: After {
+            // A clone with a record that is not pushed is not brought up to date by a job.
+            commands: &[
+                &["recover"],
+                &["commit", ".", "--no-edit", "--push"],
+                &NEXT_UPSTREAM,
+            ],
+            ..AFTER_DEPLOY
+        },
+        faults,
+        each: 1,
+    }
 }
 
 #[test]
-fn a_deploy_that_pushes_survives_a_kill_at_each_call() {
+fn a_deploy_survives_a_kill_at_each_call() {
     run(&deploy(&KILLS));
 }
 
 #[test]
-fn a_deploy_that_pushes_survives_a_loss_of_power_at_each_call() {
+fn a_deploy_survives_a_loss_of_power_at_each_call() {
     run(&deploy(&CUTS));
 }
 
 #[test]
-fn a_teardown_that_commits_survives_a_kill_at_each_call() {
-    run(&teardown(&KILLS));
+fn a_deploy_survives_an_error_of_each_call() {
+    let mut case = deploy(&ERRORS);
+    case.each = 3;
+    // A record that could not be saved is taken back first.
+    case.after.commands = &[&["recover"], &NEXT];
+    run(&case);
 }
 
 #[test]
-fn a_teardown_that_commits_survives_a_loss_of_power_at_each_call() {
-    run(&teardown(&CUTS));
+fn a_deploy_that_rebases_survives_kills_and_losses_of_power_at_each_call() {
+    run(&rebase(&KILLS_AND_CUTS));
 }
 
 #[test]
-fn a_commit_survives_a_kill_at_each_call() {
-    run(&commit(&KILLS));
+fn a_teardown_survives_kills_and_losses_of_power_at_each_call() {
+    run(&teardown(&KILLS_AND_CUTS));
 }
 
 #[test]
-fn a_commit_survives_a_loss_of_power_at_each_call() {
-    run(&commit(&CUTS));
+fn a_commit_survives_kills_and_losses_of_power_at_each_call() {
+    run(&commit(&KILLS_AND_CUTS));
 }
 
 #[test]
-fn a_recovery_survives_a_kill_at_each_call() {
-    run(&recover(&KILLS));
-}
-
-#[test]
-fn a_recovery_survives_a_loss_of_power_at_each_call() {
-    run(&recover(&CUTS));
+fn a_recovery_survives_kills_and_losses_of_power_at_each_call() {
+    run(&recover(&KILLS_AND_CUTS));
 }

@@ -22,6 +22,8 @@ pub(super) struct Case {
     pub(super) after: After,
     /// The variants of the fault.
     pub(super) faults: &'static [Fault],
+    /// Short loops try each n-th of the calls that touch `.git`.
+    pub(super) each: usize,
 }
 
 /// A way to disturb a call.
@@ -94,14 +96,10 @@ pub(super) fn run(case: &Case) {
         figures.join(", ")
     );
     eprintln!("{title}");
-    let root = &calls
-        .first()
-        .map(|call| call.path.clone())
-        .unwrap_or_default();
     let lines: Vec<String> = bad
         .iter()
         .map(|(at, fault, reason)| {
-            let call = calls.get(at - 1).map(|call| call.text(root)).unwrap_or_default();
+            let call = calls.get(at - 1).map(|call| call.text()).unwrap_or_default();
             let fault = fault.text();
             format!(
                 "again with: UNFURL_LOOPS='shim:{}:{at}:{fault}' cargo test --test it shim::\ncall {at}: \
@@ -121,21 +119,22 @@ fn wanted(case: &Case, calls: &[Record]) -> Vec<(usize, Fault)> {
     }
     let step = loops
         .strip_prefix("every:")
-        .map_or(20, |step| step.parse().unwrap());
+        .map_or(20.min(calls.len() / 16), |step| step.parse().unwrap());
     // The last place is after all calls.
+    let mut of_git = 0;
     let places = (1..=calls.len() + 1).filter(|at| {
         let in_git = calls.get(at - 1).is_some_and(Record::is_in_git);
+        of_git += usize::from(in_git);
+        let in_git = in_git && of_git % case.each == 0;
         loops == "full" || at.is_multiple_of(step) || in_git || *at > calls.len()
     });
     let mut faults = Vec::new();
     for (turn, at) in places.enumerate() {
-        let (first, others) = case.faults.split_first().unwrap();
-        faults.push((at, *first));
         if loops == "full" {
-            faults.extend(others.iter().map(|fault| (at, *fault)));
-        } else if !others.is_empty() {
-            // A short loop takes turns through the other variants.
-            faults.push((at, others[turn % others.len()]));
+            faults.extend(case.faults.iter().map(|fault| (at, *fault)));
+        } else {
+            // A short loop takes turns through the variants.
+            faults.push((at, case.faults[turn % case.faults.len()]));
         }
     }
     faults

@@ -4,10 +4,13 @@
 //! `shim:deploy:17:kill` one fault of one loop, to reproduce a failure.
 
 mod after;
+mod clones;
 mod crashes;
 mod faults;
 mod library;
+mod machine;
 mod power;
+mod race;
 mod seen;
 mod trace;
 mod world;
