@@ -1,5 +1,7 @@
 //! What must hold after a crash, and after the next commands.
 
+use std::path::Path;
+
 use super::world::{Checked, NODES, USER_STATUS, UserWork, World};
 
 /// The next job after a crash.
@@ -29,6 +31,7 @@ pub(super) struct After {
 /// Checks a state right after a crash, runs the next commands, and checks the state that they leave.
 pub(super) fn check(world: &World, user: &UserWork, after: After) -> Checked {
     is_intact(world, user)?;
+    git_finds_no_error(world)?;
     let mut said = String::new();
     for words in after.commands {
         let run = world.unfurl(words);
@@ -40,9 +43,12 @@ pub(super) fn check(world: &World, user: &UserWork, after: After) -> Checked {
     is_intact(world, user)?;
     no_leftovers(world)?;
     effects_are_right(world, after, &said)?;
-    let head = world.try_git(&["rev-parse", "main"])?;
-    let remote = world.try_git(&["--git-dir=../origin.git", "rev-parse", "main"])?;
-    equal("the commit of the remote", &remote, &head)?;
+    git_finds_no_error(world)?;
+    equal(
+        "the commit of the remote",
+        &head(world, "origin.git")?,
+        &head(world, "a")?,
+    )?;
     equal(
         "`git status`",
         &world.try_git(&["status", "--porcelain"])?,
@@ -55,7 +61,22 @@ pub(super) fn check(world: &World, user: &UserWork, after: After) -> Checked {
     Ok(())
 }
 
-/// Checks that the ensemble parses, git finds no error and the work of the user is untouched.
+fn git_finds_no_error(world: &World) -> Checked {
+    let words = ["fsck", "--strict", "--no-progress", "--no-dangling"];
+    world.try_git(&words).map(drop)
+}
+
+/// The commit of the branch `main` of a repository.
+fn head(world: &World, repository: &str) -> Result<String, String> {
+    let commit = || {
+        let repository = git2::Repository::open(world.env.work().join(repository))?;
+        repository.refname_to_id("refs/heads/main")
+    };
+    let id = commit().map_err(|error: git2::Error| error.to_string())?;
+    Ok(id.to_string())
+}
+
+/// Checks that the ensemble parses and that the work of the user is untouched.
 fn is_intact(world: &World, user: &UserWork) -> Checked {
     let text = std::fs::read_to_string(world.clone_folder().join("ens/ensemble.yaml"));
     let text = text.map_err(|error| format!("ensemble.yaml: {error}"))?;
@@ -63,7 +84,6 @@ fn is_intact(world: &World, user: &UserWork) -> Checked {
     if !ensemble.is_ok_and(|ensemble| ensemble["kind"] == "Ensemble") {
         return Err(format!("ensemble.yaml does not parse:\n{text}"));
     }
-    world.try_git(&["fsck", "--strict", "--no-progress", "--no-dangling"])?;
     let now = world.user_work()?;
     if now != *user {
         return Err(format!(
@@ -117,8 +137,25 @@ fn effects_are_right(world: &World, after: After, said: &str) -> Checked {
 /// The user commits what is staged: that commit has no other changes, and deletes no record.
 fn the_users_commit_is_his_own(world: &World) -> Checked {
     world.try_git(&["commit", "-q", "-m", "mine"])?;
-    let changed = world.try_git(&["diff-tree", "-r", "--name-status", "HEAD~1", "HEAD"])?;
-    equal("the user's commit", &changed, "M\tone\nA\tstaged-new")
+    let changed = || {
+        let repository = world
+            .repository()
+            .map_err(|error| git2::Error::from_str(&error))?;
+        let commit = repository.head()?.peel_to_commit()?;
+        let (new, old) = (commit.tree()?, commit.parent(0)?.tree()?);
+        let diff = repository.diff_tree_to_tree(Some(&old), Some(&new), None)?;
+        let line = |delta: git2::DiffDelta<'_>| {
+            let path = delta.new_file().path().unwrap_or(Path::new("?"));
+            format!("{:?} {}", delta.status(), path.display())
+        };
+        Ok(diff.deltas().map(line).collect::<Vec<_>>().join(", "))
+    };
+    let changed = changed().map_err(|error: git2::Error| error.to_string())?;
+    equal(
+        "the user's commit",
+        &changed,
+        "Modified one, Added staged-new",
+    )
 }
 
 fn a_fresh_clone_runs_nothing(world: &World) -> Checked {

@@ -68,7 +68,10 @@ fn jobs_beside_a_user_who_adds_and_commits_lose_nothing() {
         lost.is_empty() && staged.is_empty() && deleted.is_empty() && problems.is_empty(),
         "{title}\nstaged: {staged}\ndeleted by a commit: {deleted}\n{problems}"
     );
-    assert_eq!(world.git(&["fsck", "--strict", "--no-progress"]), "");
+    assert_eq!(
+        world.git(&["fsck", "--strict", "--no-progress", "--no-dangling"]),
+        ""
+    );
 }
 
 #[expect(clippy::print_stderr, reason = "a loop tells its figures")]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::library::{Disturbance, Variables, disturbed, preloaded};
 use super::power::{Tree, tree_of};
@@ -53,7 +53,7 @@ pub(super) struct World {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UserWork {
     files: Vec<Option<Vec<u8>>>,
-    staged: String,
+    staged: Vec<Option<(String, u32)>>,
 }
 
 impl World {
@@ -184,12 +184,22 @@ impl World {
         effects
     }
 
+    /// The clone, read in this process, which is faster than the git program.
+    pub(super) fn repository(&self) -> Result<git2::Repository, String> {
+        git2::Repository::open(self.clone_folder()).map_err(|error| error.to_string())
+    }
+
     pub(super) fn user_work(&self) -> Result<UserWork, String> {
-        let read = |file: &&str| std::fs::read(self.clone_folder().join(file)).ok();
-        let words = [&["ls-files", "-s", "--"][..], &USER_FILES[..]].concat();
+        let read = |file: &str| std::fs::read(self.clone_folder().join(file)).ok();
+        let index = self.repository()?.index();
+        let index = index.map_err(|error| format!("the index cannot be read: {error}"))?;
+        let staged = |file: &str| {
+            let entry = index.get_path(Path::new(file), 0);
+            entry.map(|entry| (entry.id.to_string(), entry.mode))
+        };
         Ok(UserWork {
-            files: USER_FILES.iter().map(read).collect(),
-            staged: self.try_git(&words)?,
+            files: USER_FILES.map(read).to_vec(),
+            staged: USER_FILES.map(staged).to_vec(),
         })
     }
 }
