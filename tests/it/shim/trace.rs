@@ -22,6 +22,23 @@ pub(super) struct Record {
 }
 
 impl Record {
+    /// A call of this process, for tests of the model.
+    pub(super) fn new(kind: &str, path: PathBuf, other: PathBuf, data: &str) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+        Self {
+            kind: kind.to_owned(),
+            result: 0,
+            // The file itself does not exist: only the model has it.
+            inode: fs::metadata(&path).map_or(u64::MAX, |metadata| metadata.ino()),
+            offset: 0,
+            mode: 0o100_644,
+            path,
+            other,
+            data: data.as_bytes().to_vec(),
+            program: String::new(),
+        }
+    }
+
     /// Whether the call touches a `.git` folder.
     pub(super) fn is_in_git(&self) -> bool {
         let in_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
