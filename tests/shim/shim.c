@@ -15,7 +15,7 @@
  *   UNFURL_SHIM_BOOT     a file to read instead of the kernel's boot id
  *   UNFURL_SHIM_MACHINE  a file to read instead of /etc/machine-id
  *   UNFURL_SHIM_CLOCK    seconds to add to the clock
- *   UNFURL_SHIM_START    seconds since 1970 at which the clock of each process starts
+ *   UNFURL_SHIM_FROZEN   seconds since 1970 at which the clock stands still
  *
  * Not seen: files changed through mmap, static programs, and system calls that do not pass through libc. After each
  * run, a test replays the trace and compares the files.
@@ -67,7 +67,7 @@ static int everyone;
 static const char *boot_file;
 static const char *machine_file;
 static long clock_offset;
-static long clock_start;
+static long clock_frozen;
 static int active;
 static char program[64];
 static long (*real_syscall)(long, ...);
@@ -132,8 +132,8 @@ __attribute__((constructor)) static void begin_process(void) {
     machine_file = getenv("UNFURL_SHIM_MACHINE");
     if ((value = getenv("UNFURL_SHIM_CLOCK")))
         clock_offset = atol(value);
-    if ((value = getenv("UNFURL_SHIM_START")))
-        clock_start = atol(value);
+    if ((value = getenv("UNFURL_SHIM_FROZEN")))
+        clock_frozen = atol(value);
     const char *file = getenv("UNFURL_SHIM_CONTROL");
     if (!file || !(value = getenv("UNFURL_SHIM_ROOT")))
         return;
@@ -677,21 +677,11 @@ int clock_gettime(clockid_t which, struct timespec *now) {
     static int (*real)(clockid_t, struct timespec *);
     if (!real)
         real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
-    static struct timespec began;
-    int is_real = which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE;
-    int result = real(is_real && clock_start ? CLOCK_MONOTONIC : which, now);
-    if (result || !is_real)
+    int result = real(which, now);
+    if (result || (which != CLOCK_REALTIME && which != CLOCK_REALTIME_COARSE))
         return result;
-    if (clock_start) {
-        if (!began.tv_sec)
-            began = *now;
-        now->tv_sec += clock_start - began.tv_sec;
-        now->tv_nsec -= began.tv_nsec;
-        if (now->tv_nsec < 0) {
-            now->tv_nsec += 1000000000;
-            now->tv_sec--;
-        }
-    }
+    if (clock_frozen)
+        *now = (struct timespec){.tv_sec = clock_frozen};
     now->tv_sec += clock_offset;
     return 0;
 }

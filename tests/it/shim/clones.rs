@@ -50,7 +50,7 @@ fn world(clones: usize, rounds: usize) -> World {
 /// Starts one job in each clone at the same time. With `frozen`, all clocks show the same time.
 fn round(world: &World, round: usize, clones: usize, frozen: bool) {
     let now = jiff::Timestamp::now().as_second().to_string();
-    let variables = [("UNFURL_SHIM_START", now.as_str())];
+    let variables = [("UNFURL_SHIM_FROZEN", now.as_str())];
     let variables: &[(&str, &str)] = if frozen { &variables } else { &[] };
     let barrier = Barrier::new(clones);
     let runs: Vec<Run> = std::thread::scope(|scope| {
