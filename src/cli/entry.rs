@@ -15,11 +15,12 @@ use super::commands::{
 use super::limits;
 use super::output::{Context, Output};
 use super::route::route;
-use crate::ops::{Failure, FailureKind, GUARD_COMMAND, run_guard, schema};
+use crate::ops::{
+    Failure, FailureKind, GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, schema,
+};
 use crate::plan::WorkflowKind;
 use crate::system::console::{self, StandardStream};
 use crate::system::env;
-use crate::system::process_limits::{self, TooFewDescriptors};
 use crate::text::is_unsafe;
 
 /// The stack sizes to try for the main thread, in bytes.
@@ -80,7 +81,7 @@ fn start() -> ExitCode {
         output: Output::new(&cli.global),
         global: cli.global,
     };
-    if let Err(error) = process_limits::prepare() {
+    if let Err(error) = prepare_process() {
         let hint = TooFewDescriptors::HINT.to_owned();
         let failure = Failure::new(FailureKind::Refused, error, Some(hint));
         return ExitCode::from(cx.output.failure(&failure, is_json));

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use crate::host::{ActionRequest, ActionResult, ChainNote, Stream};
-use crate::system::process_limits::limit_suffix;
+use crate::system::limit_hints::limit_suffix;
 use crate::system::signals::{Interrupts, ListenerGuard};
 
 /// Runs actions. Actions may end in any order.

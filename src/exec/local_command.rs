@@ -21,7 +21,7 @@ use super::limits::RunLimits;
 use super::prompt_responder::{PromptListener, PromptResponder};
 use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
 use crate::system::fault::{self, SystemCall};
-use crate::system::process_limits::start_problem;
+use crate::system::limit_hints::start_problem;
 use crate::system::survivors;
 use crate::value::Redactor;
 

@@ -17,6 +17,7 @@ mod local_command;
 mod local_runner;
 mod output_budget;
 mod password_prompts;
+mod process_limits;
 mod prompt_responder;
 mod request_executor;
 mod signal_watcher;
@@ -32,6 +33,7 @@ pub use job_run::run_job;
 pub use limits::RunLimits;
 pub use local_runner::LocalRunner;
 pub use password_prompts::PasswordPrompts;
+pub use process_limits::{TooFewDescriptors, prepare_process};
 pub use signal_watcher::watch_signals;
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
 use super::script::{START_ARGV, START_COMMAND, loader_input};
 use super::ssh::{KILL_TIMEOUT, Lease, display_name};
 use super::{ConnectionPool, Destination, Exit, Location};
-use crate::system::process_limits::start_problem;
+use crate::system::limit_hints::start_problem;
 use crate::text::quote_word;
 
 /// The type, width and height of a command's terminal, and its modes.

@@ -34,7 +34,9 @@ pub mod tasks;
 pub mod trust;
 mod upstream;
 
-pub use crate::exec::{GUARD_COMMAND, run_guard, watch_signals};
+pub use crate::exec::{
+    GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, watch_signals,
+};
 pub use crate::export::json_schema as schema;
 pub use crate::session::SessionOptions;
 

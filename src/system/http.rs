@@ -13,7 +13,7 @@ use ureq::http::uri::Authority;
 use ureq::http::{Uri, request};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
-use super::process_limits::start_problem;
+use super::limit_hints::start_problem;
 use super::signals::AnswerWait;
 
 /// The interval for checking whether a signal has arrived.

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use super::fault::{self, SystemCall};
-use super::process_limits::start_problem;
+use super::limit_hints::start_problem;
 use super::signals::{self, AnswerWait};
 
 /// A helper program to run, with its input and limits.

@@ -309,7 +309,7 @@ impl Drop for ListenerGuard {
 }
 
 /// Whether this process ignores a signal.
-pub(super) fn is_ignored(signal: Signal) -> bool {
+pub fn is_ignored(signal: Signal) -> bool {
     let Ok(status) = super::fs::read_to_string(std::path::Path::new("/proc/self/status")) else {
         return false;
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::regular::NotRegular;
 use super::resolve::RefusedLink;
-use crate::system::process_limits::limit_hint;
+use crate::system::limit_hints::limit_hint;
 
 /// The kind of a failed file operation, for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,17 +1,17 @@
 //! The limits of this process that a shell sets with `ulimit`: open files, the size of files, and processes.
 #![expect(
     clippy::disallowed_methods,
-    reason = "only this module may call these methods"
+    reason = "opens files only to count free descriptors"
 )]
 
 use std::fs::File;
-use std::io;
+use std::path::Path;
 
-use nix::libc;
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::signals::is_ignored;
+use crate::system::fs;
+use crate::system::signals::is_ignored;
 
 /// The number of files that this process opens at least at the same time.
 const MIN_DESCRIPTORS: usize = 32;
@@ -34,7 +34,7 @@ impl TooFewDescriptors {
 ///
 /// The process may open too few files. The libraries that handle signals would end the process without a
 /// message.
-pub fn prepare() -> Result<(), TooFewDescriptors> {
+pub fn prepare_process() -> Result<(), TooFewDescriptors> {
     let opened: Vec<_> = (0..MIN_DESCRIPTORS)
         .map_while(|_| File::open("/dev/null").ok())
         .collect();
@@ -67,33 +67,9 @@ fn catch_file_size_signal() {
 
 /// Whether the size of files is limited. Also true if that is unknown.
 fn limits_file_size() -> bool {
-    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let limits = fs::read_to_string(Path::new("/proc/self/limits")).unwrap_or_default();
     let limit = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max file size"));
     limit.is_none_or(|limit| !limit.trim_start().starts_with("unlimited"))
-}
-
-/// Describes why a program or thread could not be started. Names the limit that was reached.
-pub fn start_problem(subject: &str, error: &io::Error) -> String {
-    format!("could not run {subject}: {error}{}", limit_suffix(error))
-}
-
-/// Returns the hint of [`limit_hint`] as the end of a message; empty if there is none.
-pub fn limit_suffix(error: &io::Error) -> String {
-    limit_hint(error).map_or_else(String::new, |hint| format!("; {hint}"))
-}
-
-/// Returns a hint for an error that means that a limit of this process or its user is reached.
-pub fn limit_hint(error: &io::Error) -> Option<&'static str> {
-    match error.raw_os_error()? {
-        libc::EMFILE => Some("raise the limit for open files with `ulimit -n`"),
-        libc::ENFILE => Some("close other programs: this machine can open no more files"),
-        libc::EAGAIN => Some(
-            "raise the limit for processes and threads with `ulimit -u`, or for memory with `ulimit -v`",
-        ),
-        libc::ENOMEM => Some("raise the limit for memory with `ulimit -v`, or free some"),
-        libc::EFBIG => Some("raise the limit for the size of files with `ulimit -f`"),
-        _ => None,
-    }
 }
