@@ -18,7 +18,7 @@ use crate::system::fs;
 const MAX_ATTEMPTS: usize = 5;
 
 /// The size from which on the git program stores a file, because this program would hold it in memory.
-const MAX_BYTES_IN_MEMORY: u64 = 64 << 20;
+pub(super) const MAX_BYTES_IN_MEMORY: u64 = 16 << 20;
 
 /// The commit that a call has created, with the files it changes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use git2::{IndexTime, Oid};
 
 use super::Error;
+use super::commit::MAX_BYTES_IN_MEMORY;
 use super::lock_file::{GitLock, sync_parent};
 use super::operation::{Operation, OperationRecord};
 use super::repository::Repository;
@@ -104,6 +105,9 @@ impl Repository {
             use std::os::unix::ffi::OsStrExt as _;
             let target = fs::read_link(&path).ok()?;
             Oid::hash_object(git2::ObjectType::Blob, target.as_os_str().as_bytes()).ok()?
+        } else if before.size > MAX_BYTES_IN_MEMORY {
+            // Git compares the content itself.
+            return None;
         } else if fs::is_file(&path) {
             // This converts line ends as git does.
             self.inner.blob_path(&path).ok()?
