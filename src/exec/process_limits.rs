@@ -1,8 +1,4 @@
 //! The limits of this process that a shell sets with `ulimit`: open files, the size of files, and processes.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "opens files only to count free descriptors"
-)]
 
 use std::fs::File;
 use std::path::Path;

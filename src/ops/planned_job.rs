@@ -53,13 +53,25 @@ pub(super) struct EngineSetup {
     saved_templates: Arc<SavedTemplateIndex>,
 }
 
-/// Returns the warning about a clock that is behind the last recorded job.
-fn clock_warning(lag: jiff::SignedDuration) -> Diagnostic {
-    let lag = jiff::SignedDuration::from_secs(lag.as_secs());
-    let message = format!(
-        "the clock of this machine is {lag:#} behind the last recorded job; the ids of this job follow that job's"
-    );
-    Diagnostic::warning(message).help("check the clock: `date -u`")
+/// Returns the start of the job. A clock that is behind the last recorded job adds a warning.
+fn start_time(
+    request: &JobRequest,
+    session: &mut Session,
+    history: &RecordedHistory,
+    previous: Option<&str>,
+) -> Result<jiff::Timestamp, Failure> {
+    let base = session.manifest.base_dir();
+    let start = job_start(request.start.as_deref(), history, previous, base)
+        .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
+    if let Some(lag) = start.clock_lag {
+        let lag = jiff::SignedDuration::from_secs(lag.as_secs());
+        let message = format!(
+            "the clock of this machine is {lag:#} behind the last recorded job; the ids of this job follow that job's"
+        );
+        let warning = Diagnostic::warning(message).help("check the clock: `date -u`");
+        session.warnings.push(warning);
+    }
+    Ok(start.time)
 }
 
 /// Creates the engine of a job with the existing instances and the recorded history.
@@ -78,17 +90,7 @@ pub(super) fn create_engine(
     let mut topology = topology_with_orphans(session, goal.removal.prune, &history)?;
     job::mark_unfinished_instances(&mut topology, &history);
     let previous = last_job(session, &history);
-    let base = session.manifest.base_dir();
-    let start = job_start(
-        request.start.as_deref(),
-        &history,
-        previous.as_deref(),
-        base,
-    )
-    .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
-    if let Some(lag) = start.clock_lag {
-        session.warnings.push(clock_warning(lag));
-    }
+    let start = start_time(request, session, &history, previous.as_deref())?;
     let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let variables = session.variables(&topology, &system_context)?;
@@ -102,7 +104,7 @@ pub(super) fn create_engine(
     let options = JobOptions {
         goal,
         ensemble: session.identity(),
-        start: start.time,
+        start,
         parallel: request.run.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),
         echo: request.run.echo,

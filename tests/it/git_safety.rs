@@ -267,8 +267,8 @@ fn a_file_that_changes_right_after_its_commit_counts_as_changed() {
 fn a_rebase_that_is_killed_within_the_checkout_is_completed_by_the_next_job() {
     let words = ["deploy", "b", "--approve", "--push", "--instance", "b"];
     for fault in [
-        "kill:rename=b/ensemble.yaml#2",
-        "kill-after:rename=b/ensemble.yaml#2",
+        "kill:rename=b/ensemble.yaml",
+        "kill-after:rename=b/ensemble.yaml",
         "kill:rename=b/jobs.tsv",
         "kill-after:rename=b/.git/index#2",
     ] {

@@ -113,7 +113,7 @@ fn world(server: &HttpServer) -> TestEnv {
     env
 }
 
-/// After D6: an answer that was lost after the server had locked left a lock that the job did not know.
+/// D7: an answer that was lost after the server had locked left a lock that the job did not know.
 #[test]
 fn a_lock_whose_answer_was_lost_is_looked_up_used_and_released() {
     for lost in LOST {

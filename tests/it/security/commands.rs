@@ -33,6 +33,7 @@ const SYSTEM: &[&str] = &[
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
     "/etc/localtime",
+    "/etc/machine-id",
     "/etc/nsswitch.conf",
     "/etc/passwd",
     "/etc/group",
@@ -62,6 +63,7 @@ const OF_PROCESS: &[&str] = &[
     "fd",
     "task",
     "comm",
+    "limits",
 ];
 
 fn may_be_read(path: &Path, env: &TestEnv) -> bool {

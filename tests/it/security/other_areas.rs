@@ -147,6 +147,7 @@ fn s7_a_path_in_the_repository_is_no_option_of_the_merge_driver() {
     requires!("git");
     let env = with_repository(&["a"]);
     deploy(&env, ".", &["--commit"]).succeeds();
+    env.unfurl(["git-setup"]).succeeds();
     let outside = TestEnv::new();
     let target = outside.work();
     let path = format!("--logfile={}/ensemble.yaml", target.display());

@@ -108,9 +108,11 @@ fn after_the_clock_was_set_the_next_job_runs() {
         let ids: Vec<&str> = text
             .lines()
             .filter_map(|line| line.split('\t').next())
+            // Tasks are in the order in which they ended.
+            .filter(|id| id.ends_with("0000"))
             .collect();
         assert!(
-            ids.windows(2).all(|pair| pair[0] < pair[1]),
+            ids.len() == 3 && ids.windows(2).all(|pair| pair[0] < pair[1]),
             "{first} {second}\n{text}"
         );
     }
