@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Oid};
 
 use super::Error;
+use super::concurrent_git::wait_for_running_git;
 use super::lock_file::{GitLock, sync_parent};
 use super::operation::{CheckoutRecord, Operation, OperationRecord};
 use super::repository::Repository;
@@ -106,12 +107,15 @@ impl Repository {
                 break;
             }
         }
-        let locks = [locks.branch, Some(locks.head), Some(locks.index)];
-        for lock in locks.into_iter().flatten() {
+        let mut release = |lock: GitLock| {
             if let Err(error) = lock.release() {
                 warnings.push(format!("a lock file of git may be left over: {error}"));
             }
-        }
+        };
+        locks.branch.into_iter().for_each(&mut release);
+        release(locks.head);
+        wait_for_running_git(self.root());
+        release(locks.index);
         warnings
     }
 

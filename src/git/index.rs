@@ -11,6 +11,7 @@ use git2::{IndexTime, Oid};
 
 use super::Error;
 use super::commit::MAX_BYTES_IN_MEMORY;
+use super::concurrent_git::wait_for_running_git;
 use super::lock_file::{GitLock, sync_parent};
 use super::operation::{Operation, OperationRecord};
 use super::repository::Repository;
@@ -183,6 +184,7 @@ impl Repository {
             let new = self.prepare_index(&operation, &outdated, tip.tree_id())?;
             fs::rename(&new, &index)?;
             sync_parent(&index)?;
+            wait_for_running_git(self.root());
         }
         Ok(lock.release()?)
     }

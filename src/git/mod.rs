@@ -9,6 +9,7 @@ mod checkout;
 mod command;
 mod commit;
 mod commit_readiness;
+mod concurrent_git;
 mod error;
 mod exposed_file;
 mod foreign_files;

@@ -28,7 +28,7 @@ pub fn set_up(options: &SessionOptions) -> Result<GitSetup, Failure> {
     };
     let Some(repository) = repository else {
         let help = "create one with `git init`".to_owned();
-        let message = "there is no git repository to set up";
+        let message = format!("`{}` is in no git repository", options.ensemble);
         return Err(Failure::new(FailureKind::Refused, message, Some(help)));
     };
     let record = record.unwrap_or_else(|| whole_record(&repository));

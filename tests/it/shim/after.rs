@@ -39,6 +39,8 @@ pub(super) fn check(world: &World, user: &UserWork, after: After) -> Checked {
             return Err(format!("the next command fails: {run}"));
         }
         said += &run.stderr;
+        // `recover` prints the tasks in doubt as its result.
+        said += &run.stdout;
     }
     is_intact(world, user)?;
     no_leftovers(world)?;

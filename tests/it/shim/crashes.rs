@@ -120,7 +120,7 @@ fn teardown(faults: &'static [Fault]) -> Case {
             with_clone: false,
         },
         faults,
-        each: 1,
+        each: 2,
     }
 }
 
@@ -137,7 +137,7 @@ fn commit(faults: &'static [Fault]) -> Case {
             ..AFTER_DEPLOY
         },
         faults,
-        each: 1,
+        each: 2,
     }
 }
 
@@ -187,7 +187,7 @@ fn rebase(faults: &'static [Fault]) -> Case {
             ..AFTER_DEPLOY
         },
         faults,
-        each: 4,
+        each: 6,
     }
 }
 
@@ -204,7 +204,7 @@ fn a_deploy_survives_a_loss_of_power_at_each_call() {
 #[test]
 fn a_deploy_survives_an_error_of_each_call() {
     let mut case = deploy(&ERRORS);
-    case.each = 4;
+    case.each = 6;
     // A record that could not be saved is taken back first.
     case.after.commands = &[&["recover"], &NEXT];
     run(&case);
