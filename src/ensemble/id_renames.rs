@@ -42,9 +42,13 @@ pub(super) struct IdRenames {
 }
 
 impl IdRenames {
-    /// Chooses new prefixes for those of `ours` that `theirs` contains as well. The order of `ours` stays, so that
-    /// later jobs may get new prefixes too.
-    pub(super) fn new(ours: &BTreeSet<String>, theirs: &BTreeSet<String>) -> Self {
+    /// Chooses new prefixes for those of `ours` that `theirs` contains as well. No new prefix is in `used`. The order
+    /// of `ours` stays, so that later jobs may get new prefixes too.
+    pub(super) fn new(
+        ours: &BTreeSet<String>,
+        theirs: &BTreeSet<String>,
+        used: &BTreeSet<String>,
+    ) -> Self {
         let mut prefixes = BTreeMap::new();
         let mut last: Option<String> = None;
         for prefix in ours {
@@ -54,7 +58,7 @@ impl IdRenames {
                 prefix.clone()
             } else {
                 let from = last.as_ref().map_or(prefix, |last| last.max(prefix));
-                let Some(free) = next_free(from, theirs) else {
+                let Some(free) = next_free(from, used) else {
                     continue;
                 };
                 prefixes.insert(prefix.clone(), free.clone());
@@ -296,8 +300,9 @@ mod tests {
         prefixes.iter().map(|&prefix| prefix.to_owned()).collect()
     }
 
+    /// The renames where the other side has these prefixes as well, the first of them since the two separated.
     fn renames(ours: &[&str], theirs: &[&str]) -> Vec<(String, String)> {
-        let renames = IdRenames::new(&set(ours), &set(theirs));
+        let renames = IdRenames::new(&set(ours), &set(&theirs[..1]), &set(theirs));
         let pair = |(old, new): (String, String)| (old[..8].to_owned(), new[..8].to_owned());
         renames.jobs().map(pair).collect()
     }
@@ -326,7 +331,8 @@ mod tests {
 
     #[test]
     fn ids_are_renamed_in_records_only() {
-        let renames = IdRenames::new(&set(&["A6BN8sH1"]), &set(&["A6BN8sH1"]));
+        let same = set(&["A6BN8sH1"]);
+        let renames = IdRenames::new(&same, &same, &same);
         let manifest = "spec:\n  x:\n    created: A6BN8sH10001\nstatus:\n  outputs:\n    changeId: \
                         A6BN8sH10001\n  instances:\n    a:\n      attributes:\n        created: \
                         A6BN8sH10001\n      lastConfigChange: A6BN8sH10001\r\n      created: \

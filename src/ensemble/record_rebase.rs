@@ -48,7 +48,7 @@ impl<'r> RecordRebase<'r> {
                 .add(kind, &versions);
         }
         for (base, (owner, ids)) in ids {
-            let renames = IdRenames::new(&ids.ours, &ids.theirs);
+            let renames = IdRenames::new(&ids.ours, &ids.theirs, &ids.used);
             if !renames.is_empty() {
                 rebase.renames.insert(base, (owner, renames));
             }
@@ -184,6 +184,8 @@ enum RecordKind {
 struct NewIds {
     ours: BTreeSet<String>,
     theirs: BTreeSet<String>,
+    /// All prefixes of the other side, also those from before the two separated.
+    used: BTreeSet<String>,
 }
 
 impl NewIds {
@@ -203,6 +205,7 @@ impl NewIds {
         let new_theirs = prefixes(theirs.difference(&ours).cloned());
         self.ours.extend(new_ours.difference(&known).cloned());
         self.theirs.extend(new_theirs.difference(&known).cloned());
+        self.used.extend(prefixes(theirs));
     }
 }
 
