@@ -39,10 +39,7 @@ impl ForeignFile {
 ///
 /// In a folder that a group shares, members may replace all files anyway, so their folders are accepted.
 pub fn refuse_foreign_folders(manifest: &Path) -> Result<(), ForeignFile> {
-    let folder = match manifest.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let folder = fs::parent_of(manifest);
     // A folder that cannot be inspected is reported when the manifest is read.
     let (Ok(mode), Ok(base)) = (fs::mode_of(folder), fs::identity_of(folder)) else {
         return Ok(());

@@ -23,12 +23,7 @@ const REMOTE_LOCK_END: &str = ".lfs.lock";
 
 /// Opens the folder of a manifest, so that all later paths in it stay beneath it.
 pub fn open_folder(manifest: &Path) -> Result<Beneath, fs::Error> {
-    let folder = manifest.parent().unwrap_or(Path::new(""));
-    Beneath::open(if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    })
+    Beneath::open(fs::parent_of(manifest))
 }
 
 /// Fails if a file or folder of the ensemble is a symbolic link. The error names the link and its target.

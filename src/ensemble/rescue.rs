@@ -258,11 +258,7 @@ fn candidate_folders(manifest: &Path) -> Vec<PathBuf> {
 
 /// Returns the absolute path of a manifest. A task may have put a link in its place, which is not followed.
 fn absolute(manifest: &Path) -> PathBuf {
-    let folder = match manifest.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let real = fs::canonicalize(folder).ok();
+    let real = fs::canonicalize(fs::parent_of(manifest)).ok();
     real.zip(manifest.file_name())
         .map_or_else(|| manifest.to_owned(), |(folder, name)| folder.join(name))
 }

@@ -61,7 +61,7 @@ fn catch_file_size_signal() {
     }
 }
 
-/// Whether the size of files is limited. Also true if that is unknown.
+/// Returns true if the size of files is limited or the limit is unknown.
 fn limits_file_size() -> bool {
     let limits = fs::read_to_string(Path::new("/proc/self/limits")).unwrap_or_default();
     let limit = limits

@@ -10,7 +10,7 @@ use git2::{ErrorCode, Oid};
 
 use super::Error;
 use super::concurrent_git::wait_for_running_git;
-use super::lock_file::{GitLock, sync_parent};
+use super::lock_file::{GitLock, lock_of};
 use super::operation::{CheckoutRecord, Operation, OperationRecord};
 use super::repository::Repository;
 use crate::system::fs;
@@ -29,7 +29,7 @@ pub(super) struct BranchUpdate<'a> {
     pub(super) to: Oid,
     /// The message for the reflog.
     pub(super) log: &'a str,
-    /// Whether the files of the working tree change too, so that a killed process must be continued.
+    /// True if the files of the working tree change too, so that a killed process must be continued.
     pub(super) is_checkout: bool,
 }
 
@@ -86,7 +86,7 @@ impl Repository {
         if let Some(new_index) = new_index {
             let index = own.join("index");
             fs::rename(&new_index, &index)?;
-            sync_parent(&index)?;
+            fs::sync_parent(&index)?;
         }
         fs::rename(&new_branch, &branch)?;
         Ok(self.release(locks, &branch))
@@ -247,7 +247,7 @@ impl Repository {
         Ok(())
     }
 
-    /// Whether git starts a reflog for the reference (`core.logAllRefUpdates`).
+    /// Returns true if git starts a reflog for the reference (`core.logAllRefUpdates`).
     fn is_logged(&self, name: &str) -> bool {
         let config = self.inner.config();
         let setting = config.and_then(|config| config.get_string("core.logAllRefUpdates"));
@@ -258,12 +258,6 @@ impl Repository {
             _ => name == HEAD || usual.iter().any(|start| name.starts_with(start)),
         }
     }
-}
-
-fn lock_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".lock");
-    PathBuf::from(name)
 }
 
 /// Writes a private file of an operation, which then gets its final name.

@@ -10,7 +10,6 @@ use git2::{FileMode, ObjectType, Oid};
 
 use super::Error;
 use super::branch_update::BranchUpdate;
-use super::lock_file::sync_parent;
 use super::objects::TreeChange;
 use super::operation::{CheckoutRecord, Operation};
 use super::remote::Upstream;
@@ -133,7 +132,7 @@ impl Repository {
         })
     }
 
-    /// Whether a file has the content of the new tree, and its index entry is that of the old or the new tree.
+    /// Returns true if a file has the content of the new tree, and its index entry is that of the old or the new tree.
     fn is_checked_out(
         &self,
         path: &Path,
@@ -200,7 +199,7 @@ impl Repository {
                 .get_path(file)
                 .is_ok_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable));
             replace_file(&root, &staging.join(file), file, is_program)?;
-            sync_parent(&self.root().join(file))?;
+            fs::sync_parent(&self.root().join(file))?;
         }
         operation.finish();
         Ok(())

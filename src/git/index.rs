@@ -12,7 +12,7 @@ use git2::{IndexTime, Oid};
 use super::Error;
 use super::commit::MAX_BYTES_IN_MEMORY;
 use super::concurrent_git::wait_for_running_git;
-use super::lock_file::{GitLock, sync_parent};
+use super::lock_file::GitLock;
 use super::operation::{Operation, OperationRecord};
 use super::repository::Repository;
 use crate::system::fs::{self, FileStat, FileTime};
@@ -183,7 +183,7 @@ impl Repository {
         if let Some(tip) = tip.filter(|_| !outdated.is_empty()) {
             let new = self.prepare_index(&operation, &outdated, tip.tree_id())?;
             fs::rename(&new, &index)?;
-            sync_parent(&index)?;
+            fs::sync_parent(&index)?;
             wait_for_running_git(self.root());
         }
         Ok(lock.release()?)

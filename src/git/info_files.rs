@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Error;
-use super::lock_file::{GitLock, sync_parent};
+use super::lock_file::GitLock;
 use super::operation::OperationRecord;
 use super::repository::Repository;
 use crate::system::fs::{self, Beneath};
@@ -48,7 +48,7 @@ impl Repository {
             fs::write_atomic(&new, text, mode)?;
             folder.refuse_link(&file)?;
             folder.rename(&new, &file)?;
-            sync_parent(&folder.path().join(&file))?;
+            fs::sync_parent(&folder.path().join(&file))?;
         }
         lock.release()?;
         Ok(text.is_some())

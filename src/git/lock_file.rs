@@ -77,7 +77,7 @@ impl GitLock {
             Some(file) => file.remove()?,
             None => false,
         };
-        sync_parent(&self.path)
+        fs::sync_parent(&self.path)
     }
 }
 
@@ -109,12 +109,15 @@ pub(super) fn remove_abandoned_lock(path: &Path) -> Result<bool, Error> {
         return Ok(false);
     }
     file.remove()?;
-    sync_parent(path)?;
+    fs::sync_parent(path)?;
     Ok(true)
 }
 
-pub(super) fn sync_parent(path: &Path) -> Result<(), fs::Error> {
-    path.parent().map_or(Ok(()), fs::sync_dir)
+/// Returns the path of git's lock file for a file.
+pub(super) fn lock_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::lock_file::{GitLock, sync_parent};
+use super::lock_file::GitLock;
 use super::operation::{FOLDER, OperationRecord};
 use super::repository::Repository;
 use crate::system::fs::{self, Beneath};
@@ -128,12 +128,12 @@ impl Repository {
         write().map_err(self.failed("write its configuration"))?;
         fs::sync_file(&new)?;
         fs::rename(&new, &target)?;
-        sync_parent(&target)?;
+        fs::sync_parent(&target)?;
         lock.release()?;
         Ok(file)
     }
 
-    /// Whether this is the first call with this name in this clone.
+    /// Returns true for the first call with this name in this clone.
     pub fn is_first_time(&self, name: &str) -> bool {
         let done = || {
             let shared = Beneath::open(self.inner.commondir())?;

@@ -1,11 +1,12 @@
 //! Removes the lock files that a killed git program leaves: those of a fetch or a push, here and in a remote
 //! repository on this computer.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Error;
 use super::isolation::local_folder;
+use super::lock_file::lock_of;
 use super::operation::TransferRecord;
 use super::repository::Repository;
 use crate::system::fs::{self, FileStat};
@@ -48,9 +49,8 @@ impl Repository {
                 continue;
             }
             for name in [branch, Path::new("HEAD")] {
-                let mut lock = remote.commondir().join(name).into_os_string();
-                lock.push(".lock");
-                remove_if_abandoned(&PathBuf::from(lock), transfer, id)?;
+                let lock = lock_of(&remote.commondir().join(name));
+                remove_if_abandoned(&lock, transfer, id)?;
             }
         }
         Ok(())
@@ -73,7 +73,7 @@ fn remove_if_abandoned(lock: &Path, transfer: &TransferRecord, id: &str) -> Resu
     }
     if survivors::find(id, &|_| false).is_empty() {
         fs::remove_file_if_exists(lock)?;
-        super::lock_file::sync_parent(lock)?;
+        fs::sync_parent(lock)?;
     }
     Ok(())
 }

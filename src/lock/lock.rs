@@ -10,7 +10,7 @@ use super::error::LockError;
 use super::owner::LockOwner;
 use super::state::{LockState, StaleHolder};
 use crate::system::fs::IrregularFile;
-use crate::system::lockfile::{LockFile, sync_folder_of, write_beside_lock};
+use crate::system::lockfile::{LockFile, write_beside_lock};
 use crate::system::process_identity::ProcessState;
 use crate::system::{fs, machine};
 
@@ -188,7 +188,7 @@ impl Lock {
             Some(found) => return Err(LockError::Irregular { lock: path, found }),
             None => Self::break_regular(path.clone(), force)?,
         };
-        sync_folder_of(&path);
+        sync_removal(&path);
         Ok(broken)
     }
 
@@ -240,7 +240,7 @@ impl Lock {
         }
         // The lock is free from here on, so that nobody waits for the sync.
         if file.remove()? {
-            sync_folder_of(&self.path);
+            sync_removal(&self.path);
         }
         removed?;
         Ok(())
@@ -264,6 +264,12 @@ fn lock_path(manifest: &Path) -> PathBuf {
 /// Returns the owner file's path. Its end matches the pattern for lock files in the `.gitignore` of projects.
 fn owner_path(lock: &Path) -> PathBuf {
     lock.with_extension("owner.lock")
+}
+
+/// Makes the removal of a lock file durable, so that the lock does not come back after a loss of power.
+fn sync_removal(lock: &Path) {
+    // If the sync fails, the next job takes over a lock that came back.
+    fs::sync_parent(lock).ok();
 }
 
 /// Returns the entry in place of the lock file, or else of the owner file, that is no regular file.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::fcntl::OFlag;
 
 use super::fault::{self, SystemCall};
-use super::fs::{Beneath, Error, FILE_MODE, FileAction, IrregularFile};
+use super::fs::{Beneath, Error, FILE_MODE, FileAction, IrregularFile, parent_of};
 
 /// The maximum number of bytes read from a lock file; a process id needs about ten.
 const MAX_BYTES: u64 = 4096;
@@ -126,13 +126,10 @@ impl LockFile {
     ///
     /// The path is no regular file, or cannot be opened.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
-        let irregular = |found: &IrregularFile| {
-            let source = std::io::Error::new(ErrorKind::InvalidInput, found.to_string());
-            Error::new(FileAction::Lock, path, source)
-        };
         // Opening some devices has effects, so the path is checked first; the open file counts.
         if let Some(found) = IrregularFile::at(path) {
-            return Err(irregular(&found));
+            let source = std::io::Error::new(ErrorKind::InvalidInput, found.to_string());
+            return Err(Error::new(FileAction::Lock, path, source));
         }
         // Opening a named pipe must not block.
         let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
@@ -229,7 +226,7 @@ pub fn create_complete(path: &Path, content: &[u8]) -> Result<bool, Error> {
 pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
     let replace = || {
         let name = Path::new(path.file_name().unwrap_or_default());
-        Beneath::open(folder_of(path))?.write_atomic(name, content, None)
+        Beneath::open(parent_of(path))?.write_atomic(name, content, None)
     };
     let Ok(Some(file)) = nameless_beside(path) else {
         return replace();
@@ -239,19 +236,6 @@ pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
         Ok(()) => Ok(()),
         Err(_) => replace(),
     }
-}
-
-/// Makes the names in the folder of a lock file durable, so that a removed lock does not come back after a loss of
-/// power.
-pub fn sync_folder_of(path: &Path) {
-    // If the sync fails, the next job takes over the lock that came back.
-    super::fs::sync_dir(folder_of(path)).ok();
-}
-
-fn folder_of(path: &Path) -> &Path {
-    let folder = path.parent();
-    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
 }
 
 /// Whether the file may be readable although writing is refused.
@@ -267,7 +251,7 @@ fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(FILE_MODE);
     options.custom_flags(OFlag::O_TMPFILE.bits());
-    match options.open(folder_of(path)) {
+    match options.open(parent_of(path)) {
         Ok(file) => Ok((try_flock(&file) == Flock::Acquired).then_some(file)),
         Err(error) if is_write_refused(&error) => Err(error),
         Err(_) => Ok(None),

@@ -9,7 +9,7 @@ use std::sync::Once;
 use minijinja::{Error as JinjaError, ErrorKind};
 
 thread_local! {
-    /// Whether this thread renders a template, so that a panic is not printed.
+    /// True while this thread renders a template: a panic is then not printed.
     static IS_RENDERING: Cell<bool> = const { Cell::new(false) };
 }
 

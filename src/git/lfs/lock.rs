@@ -39,7 +39,7 @@ pub enum LockOutcome {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundLock {
     pub lock: LfsLock,
-    /// Whether the lock belongs to this user.
+    /// True if the lock belongs to this user.
     pub is_own: bool,
     /// The server's time minus the time of this machine; `None` if the server did not tell its time.
     clock_difference: Option<SignedDuration>,
@@ -68,7 +68,7 @@ impl FoundLock {
         Self::new(lock, false, None)
     }
 
-    /// Whether the lock was created by a request of this user that was sent and lost between these times.
+    /// Returns true if the lock was created by a request of this user that was sent and lost between these times.
     pub fn is_from(&self, sent: Timestamp, lost: Timestamp) -> bool {
         let locked_at = self.lock.locked_at.as_deref();
         let Some(locked_at) = locked_at.and_then(|time| time.parse::<Timestamp>().ok()) else {

@@ -49,12 +49,16 @@ pub(super) fn parse_page(body: &[u8]) -> Option<LockPage> {
         Value::Array(locks) => locks.iter().map(lock_from_json).collect::<Option<_>>()?,
         _ => return None,
     };
-    let next = value.get("next_cursor").and_then(text_from_json);
     Some(LockPage {
         locks,
-        next: next.filter(|next| !next.is_empty()),
+        next: next_cursor(&value),
         ..LockPage::default()
     })
+}
+
+fn next_cursor(page: &Value) -> Option<String> {
+    let next = page.get("next_cursor").and_then(text_from_json);
+    next.filter(|next| !next.is_empty())
 }
 
 /// Parses the lists of own and other locks in a response of the HTTP API.
@@ -68,10 +72,9 @@ pub(super) fn parse_verified_page(body: &[u8]) -> Option<LockPage> {
     let (mut locks, others) = (list("ours")?, list("theirs")?);
     let own_ids = locks.iter().map(|lock: &LfsLock| lock.id.clone()).collect();
     locks.extend(others);
-    let next = value.get("next_cursor").and_then(text_from_json);
     Some(LockPage {
         locks,
-        next: next.filter(|next| !next.is_empty()),
+        next: next_cursor(&value),
         own_ids,
         server_time: None,
     })

@@ -288,16 +288,11 @@ impl LockLocation {
                 let hint = format!("release the lock on the path `{}` with {free}", other.path);
                 doubtful(lost.error, hint)
             }
-            (None, None) => {
-                if lost.is_fresh {
-                    fs::remove_file_if_exists(&self.note).ok();
-                }
-                Err(lost.error.into())
-            }
+            (None, None) => Err(self.unavailable(lost.error, lost.is_fresh)),
         }
     }
 
-    /// Converts a failed request to an error. The note is removed, because the server certainly granted no lock.
+    /// Converts a failed request to an error. A fresh note is removed, because the server certainly granted no lock.
     fn unavailable(&self, error: Error, is_fresh: bool) -> RemoteLockError {
         if is_fresh {
             fs::remove_file_if_exists(&self.note).ok();

@@ -307,16 +307,7 @@ impl Beneath {
 
     /// Removes a file, or a symbolic link itself.
     pub fn remove_file(&self, path: &Path) -> Result<(), Error> {
-        let removed = self.entry(path).and_then(|place| {
-            let unlink = || {
-                Ok(rustix::fs::unlinkat(
-                    &place.folder,
-                    place.name,
-                    AtFlags::empty(),
-                )?)
-            };
-            fault::call(SystemCall::Unlink(&place.path), unlink)
-        });
+        let removed = self.entry(path).and_then(|place| unlink(&place));
         removed.map_err(self.failed(FileAction::Remove, path))
     }
 
@@ -561,6 +552,15 @@ pub(super) fn rename_entry(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
     fault::call(SystemCall::Rename(&from.path, &to.path), rename)
 }
 
+/// Removes a file, or a symbolic link itself.
+pub(super) fn unlink(place: &Entry<'_>) -> io::Result<()> {
+    let unlink = || {
+        let flags = AtFlags::empty();
+        Ok(rustix::fs::unlinkat(&place.folder, place.name, flags)?)
+    };
+    fault::call(SystemCall::Unlink(&place.path), unlink)
+}
+
 fn remove_entry(place: &Entry<'_>) -> io::Result<()> {
     fault::call(SystemCall::RemoveTree(&place.path), || {
         remove_tree(place.folder.as_fd(), place.name)
@@ -577,24 +577,46 @@ pub(super) fn is_exchange_unsupported(error: &io::Error) -> bool {
 }
 
 /// Swaps two entries atomically; fails on systems that cannot.
-#[cfg(target_os = "linux")]
 pub(super) fn exchange(one: &Entry<'_>, other: &Entry<'_>) -> io::Result<()> {
+    let call = SystemCall::Exchange(&one.path, &other.path);
+    fault::call(call, || rename_with(one, other, RenameMode::Exchange))
+}
+
+/// Renames an entry; fails if the new name exists, on systems that can tell.
+pub(super) fn rename_without_replacing(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
+    let call = SystemCall::Rename(&from.path, &to.path);
+    fault::call(call, || rename_with(from, to, RenameMode::NoReplace))
+}
+
+/// The variants of `renameat2`.
+#[derive(Debug, Clone, Copy)]
+enum RenameMode {
+    Exchange,
+    NoReplace,
+}
+
+#[cfg(target_os = "linux")]
+fn rename_with(from: &Entry<'_>, to: &Entry<'_>, mode: RenameMode) -> io::Result<()> {
     use rustix::fs::{RenameFlags, renameat_with};
-    let swap = || {
-        Ok(renameat_with(
-            &one.folder,
-            one.name,
-            &other.folder,
-            other.name,
-            RenameFlags::EXCHANGE,
-        )?)
+    let flags = match mode {
+        RenameMode::Exchange => RenameFlags::EXCHANGE,
+        RenameMode::NoReplace => RenameFlags::NOREPLACE,
     };
-    fault::call(SystemCall::Exchange(&one.path, &other.path), swap)
+    let (old, new) = (&from.folder, &to.folder);
+    Ok(renameat_with(old, from.name, new, to.name, flags)?)
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn exchange(_: &Entry<'_>, _: &Entry<'_>) -> io::Result<()> {
-    Err(ErrorKind::Unsupported.into())
+fn rename_with(from: &Entry<'_>, to: &Entry<'_>, mode: RenameMode) -> io::Result<()> {
+    match mode {
+        RenameMode::Exchange => Err(ErrorKind::Unsupported.into()),
+        RenameMode::NoReplace => Ok(rustix::fs::renameat(
+            &from.folder,
+            from.name,
+            &to.folder,
+            to.name,
+        )?),
+    }
 }
 
 #[cfg(test)]

@@ -9,14 +9,13 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::AtFlags;
 use sha2::{Digest as _, Sha256};
 
 use super::beneath::{
-    Beneath, Entry, exchange, is_exchange_unsupported, rename_entry, sync, write_and_rename,
+    Beneath, Entry, exchange, is_exchange_unsupported, rename_entry, rename_without_replacing,
+    sync, unlink, write_and_rename,
 };
 use super::{Error, FileAction, MAX_READ_BYTES};
-use crate::system::fault::{self, SystemCall};
 use crate::value::hex;
 
 /// The number of digits of a digest in a name.
@@ -92,9 +91,7 @@ impl Beneath {
     fn try_replace(&self, path: &Path, bytes: &[u8], compared: &[u8]) -> io::Result<Replacement> {
         let place = self.entry(path)?;
         place.refuse_link()?;
-        let flags = AtFlags::SYMLINK_NOFOLLOW;
-        let old = rustix::fs::statat(&place.folder, place.name, flags).ok();
-        let mode = old.map(|old| old.st_mode & 0o7777);
+        let mode = self.info(path).ok().flatten().map(|old| old.mode);
         let aside = exchange_path(&place.path, compared, bytes);
         let aside = self.entry(&aside)?;
         write_and_rename(&place, bytes, mode, &aside)?;
@@ -204,11 +201,7 @@ impl Beneath {
 
 /// Removes the file of a finished exchange. A file that cannot be removed does no harm: the next job removes it.
 fn remove(aside: &Entry<'_>) {
-    let unlink = || {
-        let flags = AtFlags::empty();
-        Ok(rustix::fs::unlinkat(&aside.folder, aside.name, flags)?)
-    };
-    fault::call(SystemCall::Unlink(&aside.path), unlink).ok();
+    unlink(aside).ok();
 }
 
 fn not_put_back(error: &io::Error, aside: &Entry<'_>) -> io::Error {
@@ -218,27 +211,6 @@ fn not_put_back(error: &io::Error, aside: &Entry<'_>) -> io::Error {
         aside.path.display()
     );
     io::Error::new(error.kind(), message)
-}
-
-#[cfg(target_os = "linux")]
-fn rename_without_replacing(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
-    use rustix::fs::{RenameFlags, renameat_with};
-    let flags = RenameFlags::NOREPLACE;
-    let rename = || {
-        Ok(renameat_with(
-            &from.folder,
-            from.name,
-            &to.folder,
-            to.name,
-            flags,
-        )?)
-    };
-    fault::call(SystemCall::Rename(&from.path, &to.path), rename)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn rename_without_replacing(from: &Entry<'_>, to: &Entry<'_>) -> io::Result<()> {
-    rename_entry(from, to)
 }
 
 #[cfg(test)]

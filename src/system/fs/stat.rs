@@ -59,8 +59,7 @@ pub fn create_dirs_like_parent(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());
     }
-    let parent = folder.parent().filter(|it| !it.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
+    let parent = super::parent_of(folder);
     create_dirs_like_parent(parent)?;
     super::create_dir_all(folder)?;
     let copied = std::fs::metadata(parent)

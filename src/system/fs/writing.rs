@@ -65,11 +65,17 @@ pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn parent_of(path: &Path) -> &Path {
+/// Returns the folder that contains `path`: `.` for a bare name.
+pub fn parent_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     }
+}
+
+/// Makes the names in the folder of a file durable.
+pub fn sync_parent(path: &Path) -> Result<(), Error> {
+    sync_dir(parent_of(path))
 }
 
 /// Makes the names in a folder durable.

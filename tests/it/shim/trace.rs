@@ -50,7 +50,7 @@ impl Record {
         let short = |path: &Path| {
             let path = path.display().to_string();
             let random = [
-                (r"^.*/work/a/", ""),
+                (r"^.*/a/", ""),
                 (r"objects/[0-9a-f]{2}(/[0-9a-f]{38})?", "objects/X"),
                 (r"tmp_object_git2_[0-9a-f]+", "tmp_object"),
                 (r"[0-9A-Z]{26}", "ULID"),
