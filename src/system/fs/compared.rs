@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::beneath::{
-    Beneath, Entry, exchange, is_exchange_unsupported, rename_entry, rename_without_replacing,
-    sync, unlink, write_and_rename,
+use super::beneath::Beneath;
+use super::entries::{
+    Entry, exchange, is_exchange_unsupported, rename_entry, rename_without_replacing, sync, unlink,
+    write_and_rename,
 };
 use super::{Error, FileAction, MAX_READ_BYTES};
 use crate::value::hex;

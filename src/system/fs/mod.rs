@@ -5,6 +5,7 @@
 
 mod beneath;
 mod compared;
+mod entries;
 mod error;
 mod file_system;
 mod irregular;
