@@ -715,7 +715,7 @@ mod tests {
 
     #[test]
     fn a_program_in_python_is_refused_also_where_it_is_optional() {
-        let mut place = LoaderFixture::new(&[("sub/a.py", "import tosca")]);
+        let mut place = LoaderFixture::new(&[("sub/a.py", "import tosca\nx = 1")]);
         let mut request = place.request("a.py");
         for optional in [false, true] {
             request.optional = optional;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::cache::{CacheEntry, ConversionCache, digest};
 use super::converter_output::{ConversionFailure, ConverterOutput};
 use super::interpreters::find_interpreters;
+use super::without_statements::has_no_statements;
 use crate::project::Trust;
 use crate::system::env::Env;
 use crate::system::process::{self, Helper};
@@ -104,7 +105,7 @@ impl<'e> PythonConverter<'e> {
         path: &Path,
         text: &str,
     ) -> Result<ConvertedTemplate, ConversionFailure> {
-        if is_blank(text) {
+        if has_no_statements(text) {
             return Ok(ConvertedTemplate::empty());
         }
         if !self.permitted {
@@ -145,7 +146,7 @@ impl<'e> PythonConverter<'e> {
     pub(in crate::project) fn convert_in_archive(
         text: &str,
     ) -> Result<ConvertedTemplate, ConversionFailure> {
-        if is_blank(text) {
+        if has_no_statements(text) {
             Ok(ConvertedTemplate::empty())
         } else {
             Err(ConversionFailure::InArchive)
@@ -250,12 +251,6 @@ impl<'e> PythonConverter<'e> {
     }
 }
 
-/// Whether the text has only comments and empty lines, as in the file of every new ensemble.
-fn is_blank(text: &str) -> bool {
-    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
-    lines.all(|line| line.is_empty() || line.starts_with('#'))
-}
-
 /// Returns the last line that is not empty.
 fn last_line(bytes: &[u8]) -> String {
     let tail = &bytes[bytes.len().saturating_sub(2000)..];
@@ -278,7 +273,7 @@ mod tests {
         let path = Path::new("/x.py");
         let converted = python.convert(path, "\u{feff}# a\n\n   # b\n").unwrap();
         assert_eq!(converted.yaml, EMPTY_TEMPLATE);
-        let refused = python.convert(path, "import tosca\n");
+        let refused = python.convert(path, "import tosca\nx = 1\n");
         assert!(matches!(refused, Err(ConversionFailure::NotPermitted)));
     }
 
@@ -287,7 +282,7 @@ mod tests {
         let env = Env::default();
         let mut python = PythonConverter::new(&env);
         python.set_trust(&Trust::new(["python".to_owned()], false), Path::new("/"));
-        let result = python.convert(Path::new("/x.py"), "import tosca\n");
+        let result = python.convert(Path::new("/x.py"), "import tosca\nx = 1\n");
         assert!(matches!(result, Err(ConversionFailure::NoPython)));
     }
 

@@ -9,6 +9,7 @@ mod converter;
 mod converter_output;
 mod failure_report;
 mod interpreters;
+mod without_statements;
 
 pub(super) use converter::{ConvertedTemplate, PythonConverter};
 pub(super) use failure_report::failure_report;
