@@ -19,6 +19,7 @@ mod plan;
 mod project;
 mod secret;
 mod session;
+mod skeleton;
 mod states;
 mod system;
 mod task;

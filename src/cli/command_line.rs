@@ -19,6 +19,7 @@ use super::commands::history::HistoryArgs;
 use super::commands::hosts::RebootArgs;
 use super::commands::hosts::RunHostsArgs;
 use super::commands::hosts::ShellArgs;
+use super::commands::init::InitArgs;
 use super::commands::lock::LockCommand;
 use super::commands::merge_driver::MergeDriverArgs;
 use super::commands::plan::PlanArgs;
@@ -51,6 +52,7 @@ pub(super) struct Cli {
 /// The commands of the program, one variant each.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    Init(InitArgs),
     /// Deploy the ensemble: create and update the instances of its model
     Deploy(JobArgs),
     /// Remove the instances that the ensemble has created

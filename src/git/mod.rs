@@ -10,6 +10,7 @@ mod command;
 mod commit;
 mod commit_readiness;
 mod concurrent_git;
+mod create;
 mod error;
 mod exposed_file;
 mod foreign_files;

@@ -5,7 +5,10 @@ use crate::diagnostic;
 use crate::exec;
 use crate::fleet;
 use crate::git;
+use crate::project::RegistryError;
 use crate::session::{LoadError, LoadErrorKind};
+use crate::skeleton;
+use crate::system::fs;
 
 /// The kinds of failures. The exit codes are documented in `docs/compatibility.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,5 +95,34 @@ impl From<git::Error> for Failure {
 impl From<exec::Error> for Failure {
     fn from(error: exec::Error) -> Self {
         Self::new(FailureKind::Internal, error, None)
+    }
+}
+
+/// A file error at this level occurs before anything has run.
+impl From<fs::Error> for Failure {
+    fn from(error: fs::Error) -> Self {
+        let hint = error.hint();
+        Self::new(FailureKind::Refused, error, hint)
+    }
+}
+
+impl From<skeleton::Error> for Failure {
+    fn from(error: skeleton::Error) -> Self {
+        let hint = error.hint();
+        Self::new(FailureKind::Refused, error, hint)
+    }
+}
+
+impl From<RegistryError> for Failure {
+    fn from(error: RegistryError) -> Self {
+        match error {
+            RegistryError::Invalid { problems, .. } => {
+                Self::with_sources(FailureKind::Refused, problems.0, problems.1)
+            }
+            other => {
+                let hint = other.hint();
+                Self::new(FailureKind::Refused, other, hint)
+            }
+        }
     }
 }

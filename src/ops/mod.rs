@@ -15,6 +15,7 @@ pub mod git;
 pub mod git_setup;
 pub mod history;
 pub mod hosts;
+pub mod init;
 mod job_commit;
 mod job_driver;
 mod job_lock;

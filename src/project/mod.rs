@@ -18,6 +18,7 @@ mod project;
 mod project_reader;
 mod python;
 mod read_scope;
+mod registry;
 mod trust;
 mod trust_entry;
 mod trust_record;
@@ -34,6 +35,10 @@ pub use locate::{
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use project_reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};
+pub use registry::{
+    NewEntry, NewProject, Registration, RegistryError, add_environment, local_file,
+    register_ensemble, register_project, unused_project_name,
+};
 pub use trust::Trust;
 pub use trust_entry::TrustEntry;
 pub use trust_record::{

@@ -7,7 +7,9 @@
 mod error;
 mod key;
 mod keyring;
+mod vault;
 
 pub use error::Error;
 pub use key::DigestKey;
 pub use keyring::Keyring;
+pub use vault::encrypt_for_vault;

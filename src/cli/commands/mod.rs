@@ -12,6 +12,7 @@ pub(super) mod git;
 pub(super) mod git_setup;
 pub(super) mod history;
 pub(super) mod hosts;
+pub(super) mod init;
 pub(super) mod job;
 pub(super) mod lock;
 pub(super) mod merge_driver;

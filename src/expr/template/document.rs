@@ -24,6 +24,7 @@ use crate::value::{Handle, Map, Value};
 
 use super::engine::{environment, write_value};
 use super::error::filter_error;
+use super::header;
 use super::mutable;
 use super::preprocess::{Backslashes, Delimiters, prepare_source};
 use super::variables::{FunctionObject, Variables};
@@ -146,6 +147,42 @@ impl DocumentRenderer {
         text: &str,
         values: &Map,
     ) -> Result<RenderedDocument, DocumentError> {
+        self.render_in(&self.environment, name, text, &prepare_text(text), values)
+    }
+
+    /// Renders like [`Self::render`], but obeys a first line `#jinja2: …` that sets other delimiters.
+    pub fn render_with_header(
+        &self,
+        name: &str,
+        text: &str,
+        values: &Map,
+    ) -> Result<RenderedDocument, DocumentError> {
+        let (syntax, text) = header::split(text).map_err(|problem| DocumentError {
+            problem,
+            template: Some(name.to_owned()),
+            line: Some(1),
+        })?;
+        let Some((syntax, delimiters)) = syntax else {
+            return self.render(name, text, values);
+        };
+        let mut environment = self.environment.clone();
+        environment.set_syntax(syntax);
+        let prepared = prepare_source(Backslashes::Escape, text, &delimiters);
+        let rendered = self.render_in(&environment, name, text, &prepared, values);
+        rendered.map_err(|error| DocumentError {
+            line: error.line.map(|line| line + 1),
+            ..error
+        })
+    }
+
+    fn render_in(
+        &self,
+        environment: &Environment<'_>,
+        name: &str,
+        text: &str,
+        prepared: &str,
+        values: &Map,
+    ) -> Result<RenderedDocument, DocumentError> {
         let tracker = self.variables.evaluator.tracker();
         let _run = tracker.begin_evaluation();
         let outer = tracker.begin_notes();
@@ -157,8 +194,7 @@ impl DocumentRenderer {
             values: values.collect(),
             variables: Arc::clone(&self.variables),
         };
-        let prepared = prepare_text(text);
-        let template = self.environment.template_from_named_str(name, &prepared);
+        let template = environment.template_from_named_str(name, prepared);
         let rendered =
             template.and_then(|template| template.render(JinjaValue::from_object(context)));
         let notes = tracker.end_notes(outer);

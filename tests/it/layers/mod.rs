@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["name", "diagnostic", "dag", "text"],
     &["value"],
     &["yaml", "expr", "system"],
-    &["tosca", "git", "secret"],
+    &["tosca", "git", "secret", "skeleton"],
     &["host", "lock"],
     &["topology", "project"],
     &["plan", "states", "tasks"],

@@ -1,0 +1,23 @@
+//! Implements `unfurl init`: creates projects and ensembles.
+//!
+//! [`init`] is the entry. A new folder is built beside its place and renamed, so that it appears as a whole or not
+//! at all. [`create_ensemble`] adds an ensemble to an existing project.
+
+mod copied;
+mod ensemble;
+mod new_project;
+mod new_repository;
+mod outside;
+mod recipe;
+mod report;
+mod request;
+mod run;
+mod staging;
+mod target;
+
+pub use ensemble::{EnsembleModel, NewEnsemble, create_ensemble};
+pub use new_project::create_project;
+pub use new_repository::NewRepository;
+pub use report::{InitReport, Made, MadeRepository, WrittenFile};
+pub use request::{InitRequest, InitSource, Layout};
+pub use run::init;

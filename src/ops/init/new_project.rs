@@ -1,0 +1,284 @@
+//! Creates a project in a new folder.
+
+use std::path::{Path, PathBuf};
+
+use super::new_repository::NewRepository;
+use super::outside::{Surroundings, exclude_pattern};
+use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
+use super::report::{InitReport, Made, WrittenFile};
+use super::request::{InitRequest, Layout};
+use super::staging::{Staging, write_files};
+use super::target;
+use crate::ops::failure::{Failure, FailureKind};
+use crate::project::{MANIFEST, NewEntry, PROJECT_FILE, Registration, register_ensemble};
+use crate::skeleton::{
+    EnsembleFile, NewFile, ProjectFiles, TemplateInclude, git_files, render_ensemble,
+};
+use crate::system::fs;
+
+/// The folder of the first ensemble.
+pub(super) const FIRST_ENSEMBLE: &str = "ensemble";
+/// The message of the commit with the files of a project.
+const PROJECT_MESSAGE: &str = "Create a new Unfurl project";
+
+/// A project that is being built.
+struct ProjectBuild<'a> {
+    recipe: Recipe<'a>,
+    layout: Layout,
+    /// The final folder of the project.
+    target: &'a Path,
+    /// The folder in which the project is built.
+    root: PathBuf,
+    /// The folder of the ensemble, relative to the project.
+    ensemble: Option<PathBuf>,
+    repository: NewRepository,
+    /// The repository of the ensemble, if it has one of its own.
+    own: Option<NewRepository>,
+    files: Vec<NewFile>,
+}
+
+/// Creates a project in a folder that does not exist or is empty.
+pub fn create_project(request: &InitRequest, folder: &Path) -> Result<InitReport, Failure> {
+    let recipe = Recipe::of(request)?;
+    let surroundings = Surroundings::of(folder)?;
+    let staging = Staging::begin(folder)?;
+    let mut build = ProjectBuild::begin(recipe, folder, staging.folder(), &surroundings)?;
+    build.write_project()?;
+    build.write_ensemble()?;
+    build.commit()?;
+    let project_file = folder.join(PROJECT_FILE);
+    let command = if build.ensemble.is_some() {
+        "unfurl deploy"
+    } else {
+        "unfurl init"
+    };
+    let mut report = InitReport::new(Made::Project(project_file), folder.to_owned(), command);
+    staging.publish()?;
+    build.finish(&surroundings, &mut report)?;
+    Ok(report)
+}
+
+impl<'a> ProjectBuild<'a> {
+    /// Creates the repositories.
+    fn begin(
+        recipe: Recipe<'a>,
+        target: &'a Path,
+        root: &Path,
+        surroundings: &Surroundings,
+    ) -> Result<Self, Failure> {
+        let request = recipe.request;
+        let layout = if request.as_shared {
+            Layout::Mono
+        } else {
+            request.layout
+        };
+        let name = request.ensemble.as_deref();
+        let is_empty = request.empty || (request.as_shared && name.is_none());
+        let ensemble = match is_empty {
+            true => None,
+            false => Some(target::ensemble_folder(name.unwrap_or(FIRST_ENSEMBLE))?),
+        };
+        let mut files = Vec::new();
+        let repository = if request.existing {
+            let Some(around) = surroundings.reopen()? else {
+                let message = format!("`{}` is in no git repository", target.display());
+                let help =
+                    "leave out `--existing`, or create a repository with `git init`".to_owned();
+                return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+            };
+            let of_git = git_files(&recipe.skeleton)?;
+            write_files(root, &of_git)?;
+            files.extend(of_git);
+            NewRepository::existing(around)
+        } else {
+            let own = ensemble.as_deref().filter(|_| layout == Layout::Poly);
+            let excluded: Vec<String> = own.map(exclude_pattern).into_iter().collect();
+            let repository = NewRepository::create(root, &excluded, &recipe.skeleton)?;
+            files.extend(repository.files.clone());
+            repository
+        };
+        Ok(Self {
+            recipe,
+            layout,
+            target,
+            root: root.to_owned(),
+            ensemble,
+            repository,
+            own: None,
+            files,
+        })
+    }
+
+    fn write(&mut self, files: Vec<NewFile>) -> Result<(), Failure> {
+        write_files(&self.root, &files)?;
+        self.files.extend(files);
+        Ok(())
+    }
+
+    /// Writes the files of the project without those of the ensemble.
+    fn write_project(&mut self) -> Result<(), Failure> {
+        let request = self.recipe.request;
+        let keeps_ensemble = self.ensemble.is_some() && self.layout != Layout::Poly;
+        let vault = if keeps_ensemble || self.recipe.has_vault_variables() {
+            Some(self.recipe.vault(self.target)?)
+        } else {
+            None
+        };
+        let name = self
+            .target
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let environment = request.as_shared.then_some(&*name);
+        let files = self.recipe.project_files(&ProjectFiles {
+            vault: vault.as_ref(),
+            default_environment: environment.or(request.environment.as_deref()),
+            is_shared: request.as_shared,
+            has_template: true,
+            ..ProjectFiles::default()
+        })?;
+        self.write(files)
+    }
+
+    /// Writes the ensemble, and registers it in the project.
+    fn write_ensemble(&mut self) -> Result<(), Failure> {
+        let Some(folder) = self.ensemble.clone() else {
+            return Ok(());
+        };
+        let path = self.root.join(&folder);
+        if self.layout != Layout::Mono {
+            fs::create_dir_all(&path)?;
+            let has_vault = self.layout == Layout::Poly;
+            let (own, files) = self.recipe.ensemble_repository(&path, has_vault)?;
+            self.files
+                .extend(files.into_iter().map(|file| file.within(&folder)));
+            self.own = Some(own);
+        }
+        let uri = match &self.own {
+            Some(own) => own.url_of(&path.join(MANIFEST)),
+            None => self
+                .repository
+                .url_of(&self.place().join(&folder).join(MANIFEST)),
+        };
+        let spec_url = self.repository.url_of(self.place());
+        let manifest = render_ensemble(
+            &self.recipe.skeleton,
+            &EnsembleFile {
+                uri: uri.as_deref(),
+                spec_url: Some(&spec_url.unwrap_or_else(|| way_out(&folder))),
+                template: TemplateInclude::OfProject,
+                deployment_blueprint: None,
+            },
+            &self.recipe.variables,
+        )?;
+        self.write(vec![manifest.within(&folder)])?;
+        let entry = entry_of(&folder, self.recipe.request.environment.as_deref());
+        let registration = match self.layout {
+            Layout::Mono => Registration::Shared,
+            _ => Registration::Local,
+        };
+        register_ensemble(&self.root.join(PROJECT_FILE), &entry, registration)?;
+        Ok(())
+    }
+
+    /// The folder of the project as its repository sees it.
+    fn place(&self) -> &Path {
+        if self.recipe.request.existing {
+            self.target
+        } else {
+            &self.root
+        }
+    }
+
+    /// Commits everything in new repositories.
+    fn commit(&mut self) -> Result<(), Failure> {
+        if self.recipe.request.render {
+            return Ok(());
+        }
+        let mut paths = Vec::new();
+        if let (Some(own), Some(folder)) = (&mut self.own, &self.ensemble) {
+            let path = self.root.join(folder);
+            own.commit_all(&path, ENSEMBLE_MESSAGE)?;
+            if self.layout == Layout::Submodule {
+                refuse_without_commit(own)?;
+                self.repository.repository.declare_submodule(folder)?;
+                paths.push(path);
+            }
+        }
+        if !self.recipe.request.existing {
+            self.repository
+                .commit_with(&self.root, paths, PROJECT_MESSAGE)?;
+        }
+        Ok(())
+    }
+
+    /// Does the rest when the project is at its place.
+    fn finish(
+        mut self,
+        surroundings: &Surroundings,
+        report: &mut InitReport,
+    ) -> Result<(), Failure> {
+        let request = self.recipe.request;
+        report.files = self
+            .files
+            .iter()
+            .map(|file| WrittenFile {
+                path: self.target.join(&file.path),
+                purpose: file.purpose,
+                is_change: false,
+            })
+            .collect();
+        if request.existing {
+            let own = self.ensemble.as_ref().filter(|_| self.own.is_some());
+            if let Some(folder) = own.filter(|_| self.layout == Layout::Poly) {
+                surroundings.exclude(&self.target.join(folder), report)?;
+            }
+            if !request.render {
+                self.repository
+                    .commit_with(self.target, Vec::new(), PROJECT_MESSAGE)?;
+            }
+        } else {
+            surroundings.exclude(self.target, report)?;
+        }
+        let root = self.repository.repository.root();
+        let root = if request.existing { root } else { self.target };
+        report.add_repository(&self.repository, root);
+        if let (Some(own), Some(folder)) = (&self.own, &self.ensemble) {
+            report.add_repository(own, &self.target.join(folder));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the entry of a project for an ensemble in a folder.
+pub(super) fn entry_of(folder: &Path, environment: Option<&str>) -> NewEntry {
+    let name = folder.file_name().unwrap_or_default();
+    NewEntry {
+        file: folder.join(MANIFEST).display().to_string(),
+        alias: name.to_string_lossy().into_owned(),
+        default: true,
+        environment: environment.map(str::to_owned),
+        ..NewEntry::default()
+    }
+}
+
+/// Returns the URL of the project's folder, relative to that of an ensemble in it.
+pub(super) fn way_out(folder: &Path) -> String {
+    let ups = vec![".."; folder.components().count()];
+    format!("file:{}", ups.join("/"))
+}
+
+/// Fails if the repository has no commit that a submodule could record.
+fn refuse_without_commit(repository: &NewRepository) -> Result<(), Failure> {
+    let Some(reason) = &repository.refusal else {
+        return Ok(());
+    };
+    let message = format!("a submodule needs a commit, but {reason}");
+    let help = "run `git config --global user.name NAME` and `git config --global user.email ADDRESS`, or leave out \
+                `--submodule`";
+    Err(Failure::new(
+        FailureKind::Refused,
+        message,
+        Some(help.to_owned()),
+    ))
+}

@@ -1,0 +1,132 @@
+//! The parts that new projects and new ensembles share: files of a repository, its vault and its first commits.
+
+use std::path::Path;
+
+use super::new_repository::NewRepository;
+use super::request::{InitRequest, InitSource};
+use super::staging::write_files;
+use crate::ops::failure::{Failure, FailureKind};
+use crate::project::Project;
+use crate::secret::encrypt_for_vault;
+use crate::skeleton::{NewFile, ProjectFiles, Skeleton, VaultPassword, render_project};
+use crate::value::Map;
+
+/// The message of the commit with an ensemble.
+pub(super) const ENSEMBLE_MESSAGE: &str = "Default ensemble repository boilerplate";
+
+/// The skeleton with its variables.
+#[derive(Debug)]
+pub(super) struct Recipe<'a> {
+    pub(super) request: &'a InitRequest,
+    pub(super) skeleton: Skeleton,
+    pub(super) variables: Map,
+}
+
+impl<'a> Recipe<'a> {
+    /// Finds the skeleton that the user chose.
+    pub(super) fn of(request: &'a InitRequest) -> Result<Self, Failure> {
+        let skeleton = match &request.source {
+            InitSource::Skeleton(name) => find_skeleton(name)?,
+            _ => Skeleton::default(),
+        };
+        Ok(Self {
+            request,
+            skeleton,
+            variables: request.skeleton_variables(),
+        })
+    }
+
+    /// Whether the user passes the password or the id of a vault.
+    pub(super) fn has_vault_variables(&self) -> bool {
+        let is_set = |name: &str| self.request.variable(name).is_some();
+        is_set("VAULT_PASSWORD") || is_set("vaultid")
+    }
+
+    /// Returns the id and the password of a vault for a folder: those of the user, or new ones.
+    pub(super) fn vault(&self, folder: &Path) -> Result<VaultPassword, Failure> {
+        let project = Project {
+            root: folder.to_owned(),
+            ..Project::default()
+        };
+        let mut vault = VaultPassword::generate(&project.name())?;
+        if let Some(id) = self.request.variable("vaultid") {
+            let is_valid = id
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+            if !is_valid {
+                let message = format!("`{}` cannot be the id of a vault", id.escape_debug());
+                let help = "use letters, digits, `_`, `-` and `.`".to_owned();
+                return Err(Failure::new(FailureKind::Usage, message, Some(help)));
+            }
+            id.clone_into(&mut vault.id);
+        }
+        if let Some(password) = self.request.variable("VAULT_PASSWORD") {
+            password.clone_into(&mut vault.password);
+        }
+        Ok(vault)
+    }
+
+    /// Renders the files of a project.
+    pub(super) fn project_files(
+        &self,
+        project: &ProjectFiles<'_>,
+    ) -> Result<Vec<NewFile>, Failure> {
+        let mut files = render_project(&self.skeleton, project, &self.variables)?;
+        if let Some(vault) = project.vault {
+            files.extend(encrypted_copies(&files, vault)?);
+        }
+        Ok(files)
+    }
+
+    /// Builds the repository of an ensemble with the files that accompany the manifest.
+    pub(super) fn ensemble_repository(
+        &self,
+        folder: &Path,
+        has_vault: bool,
+    ) -> Result<(NewRepository, Vec<NewFile>), Failure> {
+        let repository = NewRepository::create(folder, &[], &self.skeleton)?;
+        let vault = if has_vault {
+            Some(self.vault(folder)?)
+        } else {
+            None
+        };
+        let mut files = repository.files.clone();
+        let rest = self.project_files(&ProjectFiles {
+            vault: vault.as_ref(),
+            default_environment: self.request.environment.as_deref(),
+            is_of_ensemble: true,
+            ..ProjectFiles::default()
+        })?;
+        write_files(folder, &rest)?;
+        files.extend(rest);
+        Ok((repository, files))
+    }
+}
+
+/// Returns the encrypted copies of the files in `secrets`, which are committed.
+fn encrypted_copies(files: &[NewFile], vault: &VaultPassword) -> Result<Vec<NewFile>, Failure> {
+    let mut copies = Vec::new();
+    for file in files {
+        let Ok(name) = file.path.strip_prefix("secrets") else {
+            continue;
+        };
+        let text = encrypt_for_vault(&file.text, &vault.id, &vault.password);
+        let text = text.map_err(|error| {
+            let message = format!("random bytes are not available: {error}");
+            Failure::new(FailureKind::Refused, message, None)
+        })?;
+        copies.push(NewFile::encrypted(&Path::new(".secrets").join(name), text));
+    }
+    Ok(copies)
+}
+
+fn find_skeleton(name: &str) -> Result<Skeleton, Failure> {
+    if let Some(skeleton) = Skeleton::built_in(name) {
+        return Ok(skeleton);
+    }
+    let folder = super::target::absolute(name)?;
+    if crate::system::fs::is_dir(&folder) {
+        return Ok(Skeleton::read(&folder)?);
+    }
+    Err(Skeleton::unknown(name).into())
+}
