@@ -15,6 +15,7 @@ mod job;
 mod lock;
 mod name;
 mod ops;
+mod package;
 mod plan;
 mod project;
 mod secret;

@@ -16,7 +16,7 @@ use functions::{MAX_FUNCTION_LINES, long_functions};
 /// The layers from the bottom up. A module imports modules of lower layers only.
 const LAYERS: &[&[&str]] = &[
     &["name", "diagnostic", "dag", "text"],
-    &["value"],
+    &["value", "package"],
     &["yaml", "expr", "system"],
     &["tosca", "git", "secret", "skeleton"],
     &["host", "lock"],
