@@ -139,8 +139,40 @@ pub enum Error {
         upstream: String,
         files: Vec<PathBuf>,
     },
+    /// A repository could not be copied from its address.
+    #[error("the repository `{url}` cannot be fetched: {message}")]
+    NotFetched { url: String, message: String },
+    /// The repository has no such branch, tag or commit.
+    #[error("the repository `{url}` {}", missing_revision(revision.as_deref()))]
+    NoRevision {
+        url: String,
+        revision: Option<String>,
+        /// The tags that it has.
+        tags: Vec<String>,
+    },
+    /// A commit has files that would be written outside of the clone.
+    #[error("the commit {commit} of `{url}` is not checked out: `{path}` {reason}")]
+    DangerousTree {
+        url: String,
+        commit: String,
+        path: String,
+        reason: &'static str,
+    },
+    /// Somebody else could have written the cache.
+    #[error("the cached repository `{}` is not used: {reason}", folder.display())]
+    PoisonedCache { folder: PathBuf, reason: String },
+    /// A clone would overwrite files.
+    #[error("`{}` {}", path.display(), if *is_folder { "is not empty" } else { "exists already" })]
+    TargetExists { path: PathBuf, is_folder: bool },
     #[error(transparent)]
     File(#[from] fs::Error),
+}
+
+fn missing_revision(revision: Option<&str>) -> String {
+    match revision {
+        Some(revision) => format!("has no branch, tag or commit `{revision}`"),
+        None => "has no commits".to_owned(),
+    }
 }
 
 impl Error {
@@ -226,6 +258,10 @@ impl Error {
                 "commits are signed because the git setting `commit.gpgsign` is true; fix the key, \
                  or set it to false"
             }
+            Self::NoRevision { tags, .. } if !tags.is_empty() => {
+                let tags: Vec<&str> = tags.iter().take(10).map(String::as_str).collect();
+                return Some(format!("tags that it has: {}", tags.join(", ")));
+            }
             Self::NotRun {
                 source: process::Error::NotFound { .. },
                 ..
@@ -233,6 +269,15 @@ impl Error {
             Self::Unreachable { .. } => {
                 "run `git fetch` there for details; credentials must come from a credential helper \
                  or an SSH agent, because this program does not prompt for them"
+            }
+            Self::NotFetched { .. } => {
+                "make sure that the address is right and reachable; credentials must come from a \
+                 credential helper or an SSH agent, because this program does not prompt for them"
+            }
+            Self::TargetExists { .. } => "name another folder, or empty this one",
+            Self::PoisonedCache { .. } => "delete it; the next command fetches it again",
+            Self::DangerousTree { .. } => {
+                "if you trust the repository, clone it yourself with `git clone`"
             }
             Self::WouldOverwrite { .. } => "commit them, or stash them with `git stash`",
             Self::ForeignCommit { .. } => "combine them: `git pull --rebase`",

@@ -16,6 +16,8 @@ use crate::text::force_quote_word;
 const PROTOCOLS: [&str; 4] = ["file", "http", "https", "ssh"];
 /// Protocols whose URLs run programs or name open files.
 const NEVER: [&str; 2] = ["ext", "fd"];
+/// The variable with the number of settings that variables hold.
+const SETTING_COUNT: &str = "GIT_CONFIG_COUNT";
 
 /// The settings of a repository, and the variables with which git ignores the dangerous ones.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +41,8 @@ impl Isolation {
         let mut variables = vec![("GIT_ALLOW_PROTOCOL".to_owned(), protocols(&settings, &env))];
         if !is_trusted {
             let overrides = overrides(&settings, &submodules(root));
-            variables.extend(config_variables(&overrides, &env));
+            let count = env.get(SETTING_COUNT).and_then(|count| count.parse().ok());
+            variables.extend(config_variables(&overrides, count.unwrap_or(0)));
             // A fetch of missing objects would start the server's program that the repository names.
             variables.push(("GIT_NO_LAZY_FETCH".to_owned(), "1".to_owned()));
         }
@@ -49,6 +52,19 @@ impl Isolation {
             is_trusted,
             variables,
         })
+    }
+
+    /// Returns the variables with further settings for a single call.
+    pub(super) fn with_settings(&self, settings: &[(String, String)]) -> Vec<(String, String)> {
+        let mut variables = self.variables.clone();
+        let count = variables
+            .iter()
+            .rposition(|(name, _)| name == SETTING_COUNT);
+        let count = count.map(|place| variables.remove(place).1);
+        let own = || Env::of_this_process().get(SETTING_COUNT).map(str::to_owned);
+        let count = count.or_else(own).and_then(|count| count.parse().ok());
+        variables.extend(config_variables(settings, count.unwrap_or(0)));
+        variables
     }
 
     /// Returns a setting as calls of git see it.
@@ -215,10 +231,8 @@ fn submodules(root: &Path) -> Vec<String> {
     names
 }
 
-/// Returns the variables that give settings to git, after those that the user's environment has already.
-fn config_variables(overrides: &[(String, String)], env: &Env) -> Vec<(String, String)> {
-    let count = env.get("GIT_CONFIG_COUNT");
-    let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(0);
+/// Returns the variables that give settings to git, after `count` others.
+fn config_variables(overrides: &[(String, String)], count: usize) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for (index, (key, value)) in overrides.iter().enumerate() {
         let index = count + index;
@@ -226,7 +240,7 @@ fn config_variables(overrides: &[(String, String)], env: &Env) -> Vec<(String, S
         variables.push((format!("GIT_CONFIG_VALUE_{index}"), value.clone()));
     }
     let total = count + overrides.len();
-    variables.push(("GIT_CONFIG_COUNT".to_owned(), total.to_string()));
+    variables.push((SETTING_COUNT.to_owned(), total.to_string()));
     variables
 }
 

@@ -101,7 +101,7 @@ fn check_receiver(folder: &Path) -> Result<(), Error> {
 }
 
 /// Whether host and user of an address of SSH have only characters of such names.
-fn is_safe(address: &str) -> bool {
+pub(super) fn is_safe(address: &str) -> bool {
     let authority = match address.split_once("://") {
         Some((scheme, rest)) if scheme.to_ascii_lowercase().contains("ssh") => {
             rest.split('/').next().unwrap_or_default()
