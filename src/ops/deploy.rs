@@ -27,7 +27,7 @@ fn run(
 ) -> Result<ReportedJob, Failure> {
     locked.fast_forward(request, view)?;
     locked.recover(request, view)?;
-    let session = locked.load(request)?;
+    let session = locked.load(request, view)?;
     let mut job = RenderedJob::of(session, request, view)?;
     let approval = job.approve()?;
     if approval != Approval::Approved {

@@ -3,13 +3,14 @@
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::lock;
+use super::packages::{self, FetchPermission};
 use super::recover;
 use super::remote_lock;
 use super::request::JobRequest;
 use super::upstream;
 use crate::ensemble::{LockedEnsemble, RecordError};
 use crate::lock::RemoteLock;
-use crate::session::{self, EnsembleLocation, Session};
+use crate::session::{EnsembleLocation, Session};
 use crate::system::signals::ExitHold;
 
 /// An ensemble that is locked for a job.
@@ -70,9 +71,19 @@ impl JobLock {
         recover::recover(&self.ensemble, &self.found, request, view)
     }
 
-    /// Loads the ensemble and checks it completely.
-    pub(super) fn load(&self, request: &JobRequest) -> Result<Session, Failure> {
-        let session = session::load(self.found.clone(), &request.session)?;
+    /// Loads the ensemble and checks it completely. Packages that are missing are fetched if the user permits it.
+    pub(super) fn load(
+        &self,
+        request: &JobRequest,
+        view: &mut dyn JobFrontend,
+    ) -> Result<Session, Failure> {
+        let notice = &mut |text: &str| view.notice(text);
+        let session = packages::load(
+            &self.found,
+            &request.session,
+            FetchPermission::Trust,
+            notice,
+        )?;
         remote_lock::refuse_changed_settings(&self.remote, &session.environment)?;
         Ok(session)
     }

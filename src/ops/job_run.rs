@@ -262,7 +262,8 @@ impl EndedJob<'_> {
             ended: clock::now().max(self.job.report.head.start),
         };
         exclude_from_git(manifest.base_dir());
-        if let Some(record) = Record::of(manifest, &self.job.report, &facts) {
+        if let Some(mut record) = Record::of(manifest, &self.job.report, &facts) {
+            record.sections.extend(self.session.package_lock());
             let previous = self.job.report.head.facts.previous.clone();
             locked
                 .record(&record, manifest)

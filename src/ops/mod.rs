@@ -22,6 +22,7 @@ mod job_lock;
 mod job_run;
 pub mod lock;
 pub mod merge_driver;
+pub mod packages;
 pub mod plan;
 mod planned_job;
 mod query;

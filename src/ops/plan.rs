@@ -5,6 +5,7 @@ use std::path::Path;
 use super::event_watcher::{EventWatcher, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
+use super::packages::{self, FetchPermission};
 use super::planned_job::plan_job;
 use super::query::QueryResult;
 use super::recover;
@@ -39,7 +40,8 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
         _ => lock_if_free(&manifest, request)?,
     };
     request.check_interrupt()?;
-    let mut session = session::load(found, &request.session)?;
+    let notice = &mut |text: &str| view.notice(text);
+    let mut session = packages::load(&found, &request.session, FetchPermission::Name, notice)?;
     let base = session.manifest.base_dir();
     let folders = match &lock {
         Some(_) => WorkingFolders::new(base),

@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use super::Trust;
 use super::embedded;
-use super::local_clones;
 use super::python::{ConvertedTemplate, PythonConverter, failure_report};
 use super::read_scope::{OutsideError, ReadScope};
+use super::repository_lookup::{PackageUse, RepositoryLookup};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::package::PackageRule;
 use crate::system::env::Env;
 use crate::system::{archive, fs};
 use crate::text::format_size;
-use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Node, parse};
+use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Mapping, Node, parse};
 
 const TEXT_LIMIT_HINT: &str = "raise the limit with `--max-text`";
 
@@ -30,8 +31,7 @@ pub struct FileLoader<'a> {
     sources: &'a mut Sources,
     env: &'a Env,
     limits: Limits,
-    repositories: HashMap<String, PathBuf>,
-    predefined: HashMap<&'static str, PathBuf>,
+    lookup: RepositoryLookup,
     parsed: HashMap<PathBuf, (SourceId, Node)>,
     python: PythonConverter<'a>,
     converted: HashMap<PathBuf, Result<(SourceId, Node), Diagnostics>>,
@@ -63,8 +63,7 @@ impl<'a> FileLoader<'a> {
             sources,
             env,
             limits,
-            repositories: HashMap::new(),
-            predefined: HashMap::from([("unfurl", embedded::root())]),
+            lookup: RepositoryLookup::new(),
             parsed: HashMap::new(),
             python: PythonConverter::new(env),
             converted: HashMap::new(),
@@ -193,7 +192,34 @@ impl<'a> FileLoader<'a> {
 
     /// Sets the local folder of a repository.
     pub fn add_repository(&mut self, name: impl Into<String>, folder: impl Into<PathBuf>) {
-        self.repositories.insert(name.into(), folder.into());
+        self.lookup.set_folder(name.into(), folder.into());
+    }
+
+    /// Declares the repositories of an environment, whose paths are relative to a folder.
+    pub fn declare_repositories(&mut self, section: &Mapping, base: &Path) {
+        for warning in self.lookup.declare(section, Some(base)) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// Adds rules for packages.
+    pub fn add_package_rules(&mut self, rules: Vec<PackageRule>) {
+        self.lookup.add_rules(rules);
+    }
+
+    /// Returns the packages that files have used so far.
+    pub fn package_uses(&self) -> &[PackageUse] {
+        self.lookup.uses()
+    }
+
+    /// Returns the folders of this machine that are used as repositories, with the places that name them.
+    pub fn local_repository_uses(&self) -> &[(PathBuf, Span)] {
+        self.lookup.local_uses()
+    }
+
+    /// Returns the rules for packages.
+    pub fn package_rules(&self) -> &[PackageRule] {
+        self.lookup.rules()
     }
 
     /// Sets the predefined repositories `self`, `spec` and `project`.
@@ -201,10 +227,11 @@ impl<'a> FileLoader<'a> {
     /// `self` is the folder of the ensemble, the others are that of its project. Declared repositories of the
     /// same names have priority.
     pub fn set_predefined_repositories(&mut self, ensemble: &Path, project: Option<&Path>) {
-        let mut set = |name, folder: &Path| drop(self.predefined.insert(name, folder.to_owned()));
-        set("self", ensemble);
-        set("spec", project.unwrap_or(ensemble));
-        set("project", project.unwrap_or(ensemble));
+        self.lookup.set_predefined("self", ensemble);
+        for name in ["spec", "project"] {
+            self.lookup
+                .set_predefined(name, project.unwrap_or(ensemble));
+        }
         for folder in [Some(ensemble), project].into_iter().flatten() {
             self.scope.add_folder(folder);
         }
@@ -242,6 +269,7 @@ impl<'a> FileLoader<'a> {
         let source = self.sources.add(&path, text, included_from);
         self.check_total(source)?;
         let root = parse(self.sources, source, &self.limits)?;
+        self.declare_repositories_of(&root);
         self.parsed.insert(path, (source, root.clone()));
         Ok((source, root))
     }
@@ -305,7 +333,14 @@ impl<'a> FileLoader<'a> {
         let source = self.sources.add(converted_name(path), yaml, included_from);
         self.from_python.insert(source);
         let root = parse(self.sources, source, &self.limits)?;
+        self.declare_repositories_of(&root);
         Ok((source, root))
+    }
+
+    fn declare_repositories_of(&mut self, document: &Node) {
+        for warning in self.lookup.declare_all_of(document) {
+            self.warnings.push(warning);
+        }
     }
 
     /// Returns the folder of a text that was converted from Python. `None` for other texts.
@@ -324,57 +359,23 @@ impl<'a> FileLoader<'a> {
     }
 
     /// Whether the requested file is not on this machine.
-    pub fn is_remote(&self, request: &IncludeRequest) -> bool {
-        is_url(&request.file) || self.find_repository(request).is_err()
+    pub fn is_remote(&mut self, request: &IncludeRequest) -> bool {
+        let here = self.folder_of(request.from);
+        is_url(&request.file) || self.lookup.find(request, &here).is_err()
     }
 
     /// Returns the local folder of the repository that a request names.
     ///
     /// Returns `None` if the request names none, or one that nothing has declared yet.
     fn repository(&mut self, request: &IncludeRequest) -> Result<Option<PathBuf>, Diagnostics> {
-        let found = self.find_repository(request)?;
-        if let Some((folder, true)) = &found {
-            self.scope.add_folder(folder);
-        }
-        Ok(found.map(|(folder, _)| folder))
-    }
-
-    /// Returns the local folder of the repository, and whether it is a clone that was found by its commits.
-    fn find_repository(
-        &self,
-        request: &IncludeRequest,
-    ) -> Result<Option<(PathBuf, bool)>, Diagnostics> {
         let here = self.folder_of(request.from);
-        let name = request.repository.as_deref();
-        if let Some(folder) = name.and_then(|name| self.repositories.get(name)) {
-            return Ok(Some((folder.clone(), false)));
+        let found = self.lookup.find(request, &here)?;
+        if let Some(found) = &found
+            && found.is_clone
+        {
+            self.scope.add_folder(&found.folder);
         }
-        let stated = request.repository_url.clone();
-        let url = stated.or_else(|| name.and_then(|name| declared_url(&request.document, name)));
-        let Some(url) = url else {
-            let Some(name) = name else {
-                return Ok(None);
-            };
-            let is_place = ["self", "spec", "project"].contains(&name);
-            let known = self.predefined.get(name).cloned();
-            let folder = known.or_else(|| is_place.then_some(here));
-            return Ok(folder.map(|folder| (folder, false)));
-        };
-        if embedded::is_own_url(&url) {
-            return Ok(Some((embedded::root(), false)));
-        }
-        let project = self.predefined.get("project");
-        let clone = || local_clones::find_clone(&url, &here, project.map(PathBuf::as_path));
-        let named = local_folder(&url, &here).map(|folder| (folder, false));
-        match named.or_else(|| Some((clone()?, true))) {
-            Some(found) => Ok(Some(found)),
-            None => Err(Diagnostic::error(format!(
-                "the repository `{url}` is not on this machine"
-            ))
-            .label(request.span, "needed here")
-            .help("clone it, and set its URL to `file:` and the path of the clone")
-            .into()),
-        }
+        Ok(found.map(|found| found.folder))
     }
 }
 
@@ -425,44 +426,9 @@ fn not_embedded(path: &Path, span: Span) -> Diagnostic {
         ))
 }
 
-/// Returns the URL of a repository that a document declares.
-fn declared_url(document: &Node, name: &str) -> Option<String> {
-    let places: [&[&str]; 4] = [
-        &["spec", "service_template", "repositories"],
-        &["spec", "tosca", "repositories"],
-        &["environment", "repositories"],
-        &["repositories"],
-    ];
-    places.iter().find_map(|keys| {
-        let section = keys.iter().try_fold(document, |node, key| node.get(key))?;
-        let repository = section.get(name)?;
-        let url = repository
-            .as_str()
-            .or_else(|| repository.get("url")?.as_str())?;
-        Some(url.to_owned())
-    })
-}
-
-/// Returns the folder that a URL refers to, if the URL is a local path.
-fn local_folder(url: &str, here: &Path) -> Option<PathBuf> {
-    let path = match url.strip_prefix("file:") {
-        Some(path) => path.strip_prefix("//").unwrap_or(path),
-        None if url.contains("://") || is_remote_shorthand(url) => return None,
-        None => url,
-    };
-    let path = path.split_once('#').map_or(path, |(path, _revision)| path);
-    Some(fs::absolute(Path::new(path), here))
-}
-
 /// Whether the file is an address on the web.
 fn is_url(file: &str) -> bool {
     file.starts_with("http://") || file.starts_with("https://")
-}
-
-/// Whether the URL has the form `user@host:path`, as git accepts it.
-fn is_remote_shorthand(url: &str) -> bool {
-    url.split_once(':')
-        .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
 }
 
 impl Loader for FileLoader<'_> {

@@ -4,6 +4,7 @@
 //! [`FileLoader`] reads YAML files with their includes. [`Trust`] decides which effects a file may have while
 //! it is read.
 
+mod clone_cache;
 mod csar;
 mod embedded;
 mod environment;
@@ -19,10 +20,12 @@ mod project_reader;
 mod python;
 mod read_scope;
 mod registry;
+mod repository_lookup;
 mod trust;
 mod trust_entry;
 mod trust_record;
 
+pub use clone_cache::{CacheError, CloneCache, LockedMirror, base_name};
 pub use csar::Csar;
 pub use environment::{Environment, Environments};
 pub use error::Error;
@@ -39,6 +42,7 @@ pub use registry::{
     NewEntry, NewProject, Registration, RegistryError, add_environment, local_file,
     register_ensemble, register_project, unused_project_name,
 };
+pub use repository_lookup::{NETWORK_PERMISSION, PackageUse, fetch_help};
 pub use trust::Trust;
 pub use trust_entry::TrustEntry;
 pub use trust_record::{

@@ -18,9 +18,8 @@ use crate::text::without_logins;
 const STORE_FILE: &str = "local/trust.yaml";
 /// The maximum size of the file.
 const MAX_STORE_BYTES: u64 = 4 << 20;
-/// The attempts to get the lock of the file, and the pause between two of them.
-const LOCK_ATTEMPTS: u32 = 200;
-const LOCK_PAUSE: Duration = Duration::from_millis(25);
+/// The longest wait for another process that changes the file.
+const LOCK_LIMIT: Duration = Duration::from_secs(5);
 
 /// The event that made an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -249,19 +248,8 @@ impl TrustStore {
 /// Takes the lock of a file. The lock of a process that has ended is taken over.
 fn lock_beside(file: &Path) -> Result<LockFile, StoreError> {
     let path = file.with_extension("yaml.lock");
-    for _ in 0..LOCK_ATTEMPTS {
-        if let Some(lock) = LockFile::create(&path, machine::pid().to_string().as_bytes())? {
-            return Ok(lock);
-        }
-        if let Some(old) = LockFile::open(&path)?
-            && old.is_locked()
-            && old.is_current()
-        {
-            return Ok(old);
-        }
-        std::thread::sleep(LOCK_PAUSE);
-    }
-    Err(StoreError::Locked { path })
+    let lock = LockFile::wait(&path, machine::pid().to_string().as_bytes(), LOCK_LIMIT)?;
+    lock.ok_or(StoreError::Locked { path })
 }
 
 /// Records that this program created a project in a folder from its own skeletons, so that it is trusted.

@@ -14,6 +14,8 @@ use super::inputs::inputs_of;
 use super::instances;
 use super::options::SessionOptions;
 use super::orphan_templates::OrphanTemplates;
+use super::package_lock::PackageLock;
+use super::packages::{self, PackageTarget, UsedPackage};
 use super::read_scope::{add_own_files, add_repositories_of_home, folder_of_repository};
 use super::service_reader::read_service;
 use super::session::Session;
@@ -95,11 +97,18 @@ pub(super) fn load_with(
 ) -> Result<Session, LoadError> {
     let located = &found.located;
     let mut warnings = located.warnings.clone();
-    let ((manifest, environment, model, scope), sources) = with_loader(&found, |loader| {
-        let (manifest, environment, model) = read(&found, loader, options, orphan_templates)?;
+    let ((read, rules, scope), sources) = with_loader(&found, |loader| {
+        let read = read(&found, loader, options, orphan_templates)?;
         warnings.append(loader.take_warnings());
-        Ok((manifest, environment, model, loader.scope().clone()))
+        let rules = loader.package_rules().to_vec();
+        Ok((read, rules, loader.scope().clone()))
     })?;
+    let ReadEnsemble {
+        manifest,
+        environment,
+        model,
+        packages,
+    } = read;
     warnings.append(model.problems);
     let project = located.root().unwrap_or_else(|| located.folder());
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
@@ -115,6 +124,8 @@ pub(super) fn load_with(
         temporary: Arc::new(JobTemporaryFolder::of_ensemble(&own)),
         manifest_chain: vec![own],
         inputs: model.inputs,
+        packages,
+        package_rules: rules,
         location: found,
     })
 }
@@ -127,27 +138,144 @@ struct ServiceModel {
     problems: Diagnostics,
 }
 
-/// Reads the manifest and then the model, dropping invalid orphan templates until the model is valid.
+/// Everything that a loader reads of an ensemble.
+struct ReadEnsemble {
+    manifest: Manifest,
+    environment: Environment,
+    model: ServiceModel,
+    packages: Vec<UsedPackage>,
+}
+
+/// Reads the manifest and then the model, and checks the packages that they use.
 fn read(
     found: &EnsembleLocation,
     loader: &mut FileLoader<'_>,
     options: &SessionOptions,
     orphan_templates: &mut OrphanTemplates,
-) -> Result<(Manifest, Environment, ServiceModel), Diagnostics> {
+) -> Result<ReadEnsemble, Diagnostics> {
+    let (manifest, environment) = read_head(found, loader, options, orphan_templates)?;
+    let lock = PackageLock::of(&manifest);
+    if loader.package_rules().is_empty() {
+        loader.add_package_rules(lock.rules.clone());
+    }
+    let read = read_model(
+        found,
+        loader,
+        options,
+        orphan_templates,
+        &manifest,
+        &environment,
+    );
+    let (targets, mut problems) = packages::targets(loader.package_uses(), &lock);
+    let packages = packages::check(&targets, options.locked, &mut problems);
+    if options.locked {
+        let located = &found.located;
+        let own = [located.folder(), located.root().unwrap_or(located.folder())];
+        problems.append(packages::unlocked_folders(
+            loader.local_repository_uses(),
+            &own,
+        ));
+    }
+    match read {
+        Ok(mut model) if !problems.has_errors() => {
+            model.problems.append(problems);
+            Ok(ReadEnsemble {
+                manifest,
+                environment,
+                model,
+                packages,
+            })
+        }
+        Ok(_) => Err(problems),
+        Err(mut all) => {
+            all.append(problems);
+            Err(all)
+        }
+    }
+}
+
+/// Returns the packages that an ensemble uses, as far as it can be read, with the revisions that they must have.
+pub(crate) fn package_targets(
+    found: &EnsembleLocation,
+    options: &SessionOptions,
+) -> Result<Vec<PackageTarget>, LoadError> {
+    let (targets, _) = with_loader(found, |loader| {
+        let orphans = &mut OrphanTemplates::default();
+        let (manifest, environment) = match read_head(found, loader, options, orphans) {
+            Ok(head) => head,
+            // Packages that the manifest includes come first.
+            Err(_) => {
+                return Ok(packages::targets(loader.package_uses(), &PackageLock::default()).0);
+            }
+        };
+        let lock = PackageLock::of(&manifest);
+        if loader.package_rules().is_empty() {
+            loader.add_package_rules(lock.rules.clone());
+        }
+        // The problems are those that the packages are to solve.
+        drop(read_model(
+            found,
+            loader,
+            options,
+            orphans,
+            &manifest,
+            &environment,
+        ));
+        let (targets, problems) = packages::targets(loader.package_uses(), &lock);
+        if problems.has_errors() {
+            Err(problems)
+        } else {
+            Ok(targets)
+        }
+    })?;
+    Ok(targets)
+}
+
+/// Reads the manifest and its environment.
+fn read_head(
+    found: &EnsembleLocation,
+    loader: &mut FileLoader<'_>,
+    options: &SessionOptions,
+    orphan_templates: &mut OrphanTemplates,
+) -> Result<(Manifest, Environment), Diagnostics> {
     let located = &found.located;
+    let base = located.folder();
+    // Problems are reported below, where the environment is complete.
+    drop(packages::declare(
+        &located.environment(None),
+        base,
+        &found.env,
+        loader,
+    ));
     let manifest = read_manifest(&located.manifest, loader, Limits::default());
     let manifest = manifest.inspect_err(|problems| orphan_templates.discard_misfits(problems))?;
     let environment = located.environment(manifest.environment());
-    add_repositories(&environment, located.folder(), loader);
-    add_repositories_of_home(&environment, located.folder(), options, loader);
+    add_repositories(&environment, base, loader);
+    add_repositories_of_home(&environment, base, options, loader);
+    let problems = packages::declare(&environment, base, &found.env, loader);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    Ok((manifest, environment))
+}
+
+/// Reads the model, dropping invalid orphan templates until it is valid.
+fn read_model(
+    found: &EnsembleLocation,
+    loader: &mut FileLoader<'_>,
+    options: &SessionOptions,
+    orphan_templates: &mut OrphanTemplates,
+    manifest: &Manifest,
+    environment: &Environment,
+) -> Result<ServiceModel, Diagnostics> {
     let warnings = loader.take_warnings();
     let mut attempts = 0;
     let mut model = loop {
         attempts += 1;
         let reading = ModelReader {
             found,
-            manifest: &manifest,
-            environment: &environment,
+            manifest,
+            environment,
             options,
         };
         match reading.model(loader, orphan_templates) {
@@ -166,7 +294,7 @@ fn read(
     problems.append(loader.take_warnings());
     problems.append(std::mem::take(&mut model.problems));
     model.problems = problems;
-    Ok((manifest, environment, model))
+    Ok(model)
 }
 
 /// The inputs for reading a model.

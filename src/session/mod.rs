@@ -17,6 +17,8 @@ mod local_system_context;
 mod options;
 mod orphan_templates;
 mod orphans;
+mod package_lock;
+mod packages;
 mod read_scope;
 mod repositories;
 mod service_reader;
@@ -33,10 +35,13 @@ pub(crate) use involved_repository::{
     InvolvedRepository, distinct_repositories, ignored_settings, repositories_of, repository_at,
     trusts_repository_of,
 };
-pub(crate) use loader::{directories_of_includes, load, manifest, manifest_with_environment};
+pub(crate) use loader::{
+    directories_of_includes, load, manifest, manifest_with_environment, package_targets,
+};
 pub(crate) use local_system_context::LocalSystem;
 pub use options::SessionOptions;
 pub(crate) use orphans::topology as topology_with_orphans;
+pub(crate) use packages::PackageTarget;
 pub(crate) use repositories::involved_repositories;
 pub(crate) use service_reader::read_service;
 pub(crate) use session::Session;

@@ -20,4 +20,6 @@ pub struct SessionOptions {
     pub logfile: Option<PathBuf>,
     /// The permissions given to the project by name (`--allow`).
     pub allowed: Vec<String>,
+    /// Whether all repositories must have the commits of the section `lock`.
+    pub locked: bool,
 }

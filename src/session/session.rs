@@ -9,11 +9,14 @@ use super::error::{LoadError, LoadErrorKind};
 use super::expression_writes::ExpressionWrites;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
+use super::package_lock;
+use super::packages::UsedPackage;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo, RequestedWrites, Scope};
 use crate::git::Repository;
 use crate::name::ChangeId;
+use crate::package::PackageRule;
 use crate::project::{Environment, ReadScope};
 use crate::system::fs;
 use crate::topology::{Topology, TopologyInputs};
@@ -40,6 +43,9 @@ pub(crate) struct Session {
     pub(super) temporary: Arc<JobTemporaryFolder>,
     /// The values of the topology's inputs.
     pub(super) inputs: TopologyInputs,
+    /// The packages that its files use.
+    pub(super) packages: Vec<UsedPackage>,
+    pub(super) package_rules: Vec<PackageRule>,
 }
 
 impl Session {
@@ -67,6 +73,12 @@ impl Session {
         };
         let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
         Ok(history.with_base(self.manifest.base_dir()))
+    }
+
+    /// Returns the section `lock` for a record: the commits of the packages. `None` if the ensemble uses none.
+    pub(crate) fn package_lock(&self) -> Option<(String, Value)> {
+        let section = package_lock::section_of(&self.packages, &self.package_rules)?;
+        Some((package_lock::SECTION.to_owned(), section))
     }
 
     /// Returns the system context of expressions. `planned` is the root of the planned folders.

@@ -20,6 +20,9 @@ const MAX_BYTES: u64 = 4096;
 /// The age after which a temporary file of an unfinished creation is removed.
 const STALE_AGE: Duration = Duration::from_mins(1);
 
+/// The pause between two attempts to take a lock that another process holds.
+const WAIT_PAUSE: Duration = Duration::from_millis(20);
+
 /// An open lock file. The kernel lock ends when this value is dropped or the process ends.
 #[derive(Debug)]
 pub struct LockFile {
@@ -151,6 +154,27 @@ impl LockFile {
             writable,
             ..Self::new(file, path, locked)
         }))
+    }
+
+    /// Creates the lock file, or takes over that of a process that has ended. Waits up to a time limit for a process
+    /// that is alive; returns `None` if it keeps the lock.
+    pub fn wait(path: &Path, content: &[u8], limit: Duration) -> Result<Option<Self>, Error> {
+        let deadline = std::time::Instant::now() + limit;
+        loop {
+            if let Some(lock) = Self::create(path, content)? {
+                return Ok(Some(lock));
+            }
+            if let Some(old) = Self::open(path)?
+                && old.is_locked()
+                && old.is_current()
+            {
+                return Ok(Some(old));
+            }
+            if std::time::Instant::now() >= deadline {
+                return Ok(None);
+            }
+            std::thread::sleep(WAIT_PAUSE);
+        }
     }
 
     /// Whether this process holds the kernel lock.

@@ -42,6 +42,7 @@ mod model;
 mod nested;
 mod network;
 mod options;
+mod packages;
 mod predefined;
 mod previous_journals;
 mod process_limits;

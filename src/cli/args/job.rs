@@ -58,6 +58,9 @@ pub(in crate::cli) struct PlanInputs {
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) use_environment: Option<String>,
+    /// Refuse repositories that have other commits than those in `lock` of the ensemble
+    #[arg(long)]
+    pub(in crate::cli) locked: bool,
 }
 
 /// The options that every job takes.

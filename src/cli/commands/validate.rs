@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::args::format::ProblemFormat;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops::Failure;
+use crate::ops::{Failure, SessionOptions, packages};
 use crate::session::validate::{self, ValidationReport};
 use crate::ui::sarif;
 
@@ -18,6 +18,9 @@ pub(in crate::cli) struct ValidateArgs {
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
+    /// Refuse repositories that have other commits than those in `lock` of the ensemble
+    #[arg(long)]
+    locked: bool,
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: ProblemFormat,
@@ -25,7 +28,13 @@ pub(in crate::cli) struct ValidateArgs {
 
 /// Checks the ensemble, project or template at a path and returns the exit code.
 pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, Failure> {
-    let options = session_options(&args.path, args.use_environment.as_deref(), cx);
+    let options = SessionOptions {
+        locked: args.locked,
+        ..session_options(&args.path, args.use_environment.as_deref(), cx)
+    };
+    packages::fetch_if_named(&options, &mut |text| {
+        cx.output.print_stderr(&format!("note: {text}\n"))
+    })?;
     let checked = validate::validate(&options)?;
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();

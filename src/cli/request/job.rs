@@ -89,6 +89,7 @@ pub(in crate::cli) fn request(
         session: SessionOptions {
             vars,
             logfile: cx.global.logfile.clone(),
+            locked: args.any.inputs.locked,
             ..session_options(&args.ensemble.ensemble, environment, cx)
         },
         recorded_options: recorded_options(args, cx),

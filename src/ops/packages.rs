@@ -1,0 +1,353 @@
+//! Fetches the packages that an ensemble uses: clones missing ones into the project, and checks out the selected
+//! revisions.
+
+use std::path::{Path, PathBuf};
+
+use super::failure::{Failure, FailureKind};
+use crate::git::{self, CloneRequest, Login, Mirror, Repository, clone_repository};
+use crate::package::SourceUrl;
+use crate::project::{
+    CacheError, CloneCache, NETWORK_PERMISSION, base_name, home_project_folder, record_cloned,
+};
+use crate::session::{self, EnsembleLocation, PackageTarget, Session, SessionOptions, current_dir};
+use crate::system::env::Env;
+use crate::system::fs::{self, Beneath};
+
+/// The maximum number of times that an ensemble is loaded, because packages use further packages.
+const MAX_ROUNDS: usize = 32;
+/// The folder with links to the repositories of a project, by their names.
+const LINKS: &str = "tosca_repositories";
+
+/// The permission that a command needs to fetch packages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FetchPermission {
+    /// `--allow network`, or a trusted project.
+    Trust,
+    /// `--allow network`.
+    Name,
+}
+
+/// A repository that was fetched, or that changed its revision.
+struct Fetched {
+    notice: String,
+    folder: PathBuf,
+    is_new: bool,
+}
+
+impl From<CacheError> for Failure {
+    fn from(error: CacheError) -> Self {
+        let hint = match error {
+            CacheError::Git(error) => return error.into(),
+            CacheError::File(ref error) => error.hint(),
+            CacheError::NoFolder => Some("set `UNFURL_CLONE_ROOT` to a folder of yours".to_owned()),
+            CacheError::Locked { .. } => Some("try again".to_owned()),
+        };
+        Self::new(FailureKind::Refused, error, hint)
+    }
+}
+
+/// Loads an ensemble. If packages are missing and the user permits it, fetches them first.
+pub(super) fn load(
+    found: &EnsembleLocation,
+    options: &SessionOptions,
+    permission: FetchPermission,
+    notice: &mut dyn FnMut(&str),
+) -> Result<Session, Failure> {
+    let trust = &found.located.trust;
+    let may_fetch = match permission {
+        FetchPermission::Trust => trust.permits(NETWORK_PERMISSION),
+        FetchPermission::Name => trust.permits_by_name(NETWORK_PERMISSION),
+    };
+    for _ in 0..MAX_ROUNDS {
+        let error = match session::load(found.clone(), options) {
+            Ok(session) => return Ok(session),
+            Err(error) => error,
+        };
+        if !may_fetch || !fetch_all(found, options, notice)? {
+            return Err(error.into());
+        }
+    }
+    Ok(session::load(found.clone(), options)?)
+}
+
+/// Fetches the packages of an ensemble before `validate`, which reports everything that is wrong.
+pub fn fetch_if_named(
+    options: &SessionOptions,
+    notice: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
+    if !options
+        .allowed
+        .iter()
+        .any(|name| name.trim() == NETWORK_PERMISSION)
+    {
+        return Ok(());
+    }
+    let Ok(found) = session::find(options) else {
+        return Ok(());
+    };
+    for _ in 0..MAX_ROUNDS {
+        if !fetch_all(&found, options, notice)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Fetches what the files use that can be loaded so far. Returns whether anything has changed.
+fn fetch_all(
+    found: &EnsembleLocation,
+    options: &SessionOptions,
+    notice: &mut dyn FnMut(&str),
+) -> Result<bool, Failure> {
+    let targets = session::package_targets(found, options)?;
+    let root = found
+        .located
+        .root()
+        .unwrap_or_else(|| found.located.folder());
+    let mut has_changed = false;
+    for target in targets {
+        if options.locked && target.locked.is_none() {
+            continue;
+        }
+        let Some(fetched) = fetch(&target, root)? else {
+            continue;
+        };
+        has_changed = true;
+        notice(&fetched.notice);
+        if fetched.is_new {
+            exclude(root, &fetched.folder)?;
+            link(root, &target, &fetched.folder)?;
+            record_clone(options, &fetched.folder);
+        }
+    }
+    Ok(has_changed)
+}
+
+/// Fetches a package if its clone is missing or has another revision.
+fn fetch(target: &PackageTarget, root: &Path) -> Result<Option<Fetched>, Failure> {
+    let clone = target
+        .clone
+        .as_ref()
+        .map(|clone| Repository::discover(clone))
+        .transpose()?
+        .flatten();
+    if let Some(repository) = &clone
+        && !needs_other_revision(target, repository)?
+    {
+        return Ok(None);
+    }
+    let mut source = target.request.source();
+    let login = source.take_login();
+    let login = login.map(|login| Login {
+        user: login.user,
+        password: login.password,
+    });
+    let url = SourceUrl {
+        path: String::new(),
+        ..source.clone()
+    };
+    let cache = CloneCache::of_user(&Env::of_this_process())?;
+    let locked = cache.lock(&url)?;
+    let mirror = &locked.mirror;
+    let mut notes = update(target, mirror, locked.is_known, login.as_ref())?;
+    if login.is_some_and(|login| login.password.is_some()) {
+        notes += "; the password of its address is not stored in the clone: use a credential helper of git";
+    }
+    let name = wanted_name(target, mirror);
+    let commit = target.locked.as_ref().map(|locked| locked.commit.clone());
+    if let Some(repository) = clone {
+        let commit = match commit
+            .clone()
+            .or_else(|| Some(mirror.resolve(name.as_deref())?.commit))
+        {
+            Some(commit) => commit,
+            None => return Err(no_revision(&url, name, mirror)),
+        };
+        repository.switch_to(mirror.folder(), &commit)?;
+        mirror.keep(&commit)?;
+        let shown = name.unwrap_or(commit);
+        let folder = repository.root().to_owned();
+        return Ok(Some(Fetched {
+            notice: format!("`{}` has {shown} of `{url}` now{notes}", folder.display()),
+            folder,
+            is_new: false,
+        }));
+    }
+    let folder = unique_folder(root, &base_name(&url.address));
+    let request = CloneRequest {
+        source: mirror.folder(),
+        origin: &url.address,
+        target: &folder,
+        revision: name.as_deref(),
+        commit: commit.as_deref(),
+    };
+    let cloned = clone_repository(&request)?;
+    mirror.keep(&cloned.revision.commit)?;
+    let shown = name
+        .or(cloned.revision.branch)
+        .unwrap_or(cloned.revision.commit);
+    if !cloned.submodules.is_empty() {
+        notes += &format!(
+            "; its submodules were not fetched: {}",
+            cloned.submodules.join(", ")
+        );
+    }
+    Ok(Some(Fetched {
+        notice: format!(
+            "`{url}` was cloned to `{}` at {shown}{notes}",
+            folder.display()
+        ),
+        folder,
+        is_new: true,
+    }))
+}
+
+fn no_revision(url: &SourceUrl, name: Option<String>, mirror: &Mirror) -> Failure {
+    let error = git::Error::NoRevision {
+        url: url.to_string(),
+        revision: name,
+        tags: mirror.tags(),
+    };
+    error.into()
+}
+
+/// Whether a clone has another revision than the selected one, and may get it.
+fn needs_other_revision(target: &PackageTarget, repository: &Repository) -> Result<bool, Failure> {
+    if target.selection.is_current || !repository.uncommitted()?.is_empty() {
+        return Ok(false);
+    }
+    let here = repository.head()?;
+    if let Some(locked) = &target.locked {
+        return Ok(here.as_ref() != Some(&locked.commit));
+    }
+    let Some(revision) = &target.selection.revision else {
+        return Ok(false);
+    };
+    let tag = target.request.tag_of(revision);
+    let is_on_branch =
+        target.request.version().is_none() && repository.branch().as_ref() == Some(&tag);
+    let there = repository.resolve(&tag).map(|found| found.commit);
+    Ok(!is_on_branch && (there.is_none() || there != here))
+}
+
+/// Brings a mirror up to date, unless it has what is needed. Returns a note about an outdated one.
+fn update(
+    target: &PackageTarget,
+    mirror: &Mirror,
+    is_known: bool,
+    login: Option<&Login>,
+) -> Result<String, Failure> {
+    let tag = target
+        .selection
+        .revision
+        .as_deref()
+        .map(|revision| target.request.tag_of(revision));
+    let has_version =
+        target.request.version().is_some() && mirror.resolve(tag.as_deref()).is_some();
+    let has_all = match &target.locked {
+        Some(locked) => mirror.has(&locked.commit),
+        None => has_version,
+    };
+    if has_all {
+        return Ok(String::new());
+    }
+    let updated = mirror.update(login);
+    if let Some(locked) = &target.locked {
+        updated?;
+        mirror.fetch_commit(&locked.commit, login)?;
+        return Ok(String::new());
+    }
+    match updated {
+        Ok(()) => Ok(String::new()),
+        Err(error) if is_known && mirror.resolve(tag.as_deref()).is_some() => Ok(format!(
+            "; the state is that of the last fetch, because {error}"
+        )),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the tag or branch to check out; `None` for the default branch.
+fn wanted_name(target: &PackageTarget, mirror: &Mirror) -> Option<String> {
+    let request = &target.request;
+    if let Some(locked) = &target.locked
+        && let Some(tag) = &locked.tag
+    {
+        return Some(tag.clone());
+    }
+    if let Some(revision) = &target.selection.revision {
+        return Some(request.tag_of(revision));
+    }
+    let tags = mirror.tags();
+    let latest = request.latest(tags.iter().map(String::as_str))?;
+    Some(request.tag_of(&latest)).filter(|_| !target.selection.is_current)
+}
+
+/// Returns a path in the project that does not exist yet.
+fn unique_folder(root: &Path, name: &str) -> PathBuf {
+    let mut folder = root.join(name);
+    let mut number = 1;
+    while fs::exists(&folder) || fs::is_symlink(&folder) {
+        folder = root.join(format!("{name}{number}"));
+        number += 1;
+    }
+    folder
+}
+
+/// Keeps a clone out of the repository of the project.
+pub(super) fn exclude(root: &Path, folder: &Path) -> Result<(), Failure> {
+    let Some(repository) = Repository::discover(root)? else {
+        return Ok(());
+    };
+    let relative = fs::canonicalize(fs::parent_of(folder)).ok();
+    let relative =
+        relative.and_then(|parent| repository.relative(&parent.join(folder.file_name()?)));
+    if let Some(path) = relative.and_then(|path| path.to_str().map(str::to_owned)) {
+        let escaped: String = path
+            .chars()
+            .flat_map(|c| "\\*?[ ".contains(c).then_some('\\').into_iter().chain([c]))
+            .collect();
+        repository.ensure_excluded(&[(&format!("/{escaped}/"), folder)])?;
+    }
+    Ok(())
+}
+
+/// Links a package into the folder from which files in Python import it.
+fn link(root: &Path, target: &PackageTarget, clone: &Path) -> Result<(), git::Error> {
+    let Some(name) = &target.name else {
+        return Ok(());
+    };
+    let name: String = name
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
+    let base = clone.file_name().unwrap_or_default();
+    let path = target.request.source().path;
+    let folder = Beneath::open(root)?;
+    let links = Path::new(LINKS);
+    folder.create_dir_all(links)?;
+    if folder.info(&links.join(".gitignore"))?.is_none() {
+        folder.write_atomic(&links.join(".gitignore"), b"*\n", None)?;
+    }
+    let to = Path::new("..").join(base).join(path);
+    let link = links.join(name);
+    match folder.info(&link)? {
+        Some(info) if info.kind != fs::EntryKind::Link => Ok(()),
+        _ => Ok(folder.replace_with_link(&link, &to)?),
+    }
+}
+
+/// Records a clone in the home project, if there is one. The record alone grants no trust.
+pub(super) fn record_clone(options: &SessionOptions, folder: &Path) {
+    let Some(home) = options
+        .home
+        .as_deref()
+        .filter(|home| !home.as_os_str().is_empty())
+    else {
+        return;
+    };
+    let (home, file) = home_project_folder(home, &current_dir().unwrap_or_default());
+    if fs::is_file(&file) {
+        // Without the record, `trusted: URL` does not cover the clone; `unfurl trust` does.
+        record_cloned(&home, folder).ok();
+    }
+}
