@@ -193,7 +193,7 @@ mod tests {
             (
                 "https://u:p@Example.org:8443/t/types.git#v1.2.0",
                 "example.org/t/types",
-                "https://example.org:8443/t/types.git",
+                "https://Example.org:8443/t/types.git",
             ),
             (
                 "git@example.org:t/types.git",

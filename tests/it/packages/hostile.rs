@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{ALLOWED, deploy, publish, types, use_library, world};
+use super::{refused, ALLOWED, deploy, publish, types, use_library, world};
 use crate::support::TestEnv;
 
 fn with_library() -> TestEnv {
@@ -43,7 +43,7 @@ fn links_out_of_the_repository_are_not_checked_out() {
     for target in ["/etc", "../../../..", "a/../../../x", ".git/hooks"] {
         let env = with_library();
         publish_tree(&env, &[("120000", target, "way")]);
-        deploy(&env, &ALLOWED).exits(1).says(&["`way`"]);
+        refused(deploy(&env, &ALLOWED)).says(&["`way`"]);
         assert!(!env.work().join("proj/lib").exists(), "{target}");
     }
 }
@@ -53,20 +53,19 @@ fn names_that_could_be_the_folder_of_git_are_refused() {
     for name in [".GIT", "git~1", ".git "] {
         let env = with_library();
         publish_tree(&env, &[("100644", "x", name)]);
-        deploy(&env, &ALLOWED).exits(1);
+        refused(deploy(&env, &ALLOWED));
         assert!(!env.work().join("proj/lib").exists(), "{name}");
     }
     let env = with_library();
     publish_tree(&env, &[("120000", "x", "Way"), ("100644", "x", "way")]);
-    deploy(&env, &ALLOWED)
-        .exits(1)
+    refused(deploy(&env, &ALLOWED))
         .says(&["differs only in case"]);
 }
 
 #[test]
 fn hooks_filters_and_submodules_of_a_repository_have_no_effect() {
     let env = world();
-    let modules = "[submodule \"s\"]\n\tpath = s\n\turl = -u./payload\n";
+    let modules = "[submodule \"s\"]\n\tpath = s\n\turl = ./payload\n";
     let files = [
         ("types.yaml", &*types("one")),
         (".gitmodules", modules),
@@ -110,7 +109,7 @@ fn dangerous_addresses_are_refused() {
     ] {
         let env = with_library();
         use_library(&env, &format!("\"{url}\""));
-        deploy(&env, &ALLOWED).exits(1);
+        refused(deploy(&env, &ALLOWED));
         assert!(
             !env.work().join("evil").exists() && !env.work().join("proj/evil").exists(),
             "{url}"
@@ -125,8 +124,7 @@ fn a_cache_that_others_could_have_written_is_not_used() {
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     let env = env.variable("UNFURL_CLONE_ROOT", cache.to_str().unwrap());
-    deploy(&env, &ALLOWED)
-        .exits(1)
+    refused(deploy(&env, &ALLOWED))
         .says(&["is not used: other users can write it"]);
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
     deploy(&env, &ALLOWED).succeeds();
@@ -139,12 +137,20 @@ fn a_cache_that_others_could_have_written_is_not_used() {
         env.git(&["--git-dir", mirror.to_str().unwrap(), "config", key, value])
     };
     set("remote.x.uploadpack", "touch evil");
-    deploy(&env, &ALLOWED)
-        .exits(1)
+    refused(deploy(&env, &ALLOWED))
         .says(&["is not used", "delete it"]);
     set("unfurl.address", "https://example.test/other.git");
-    deploy(&env, &ALLOWED)
-        .exits(1)
+    refused(deploy(&env, &ALLOWED))
         .says(&["it is a copy of another repository"]);
+    assert!(!env.work().join("proj/lib").exists());
+}
+
+#[test]
+fn a_submodule_whose_address_is_an_option_is_refused() {
+    let env = world();
+    let modules = "[submodule \"s\"]\n\tpath = s\n\turl = -u./payload\n";
+    publish(&env, "lib", &[("types.yaml", &types("one")), (".gitmodules", modules)], "v1.0.0");
+    use_library(&env, "'https://example.test/lib.git'");
+    refused(deploy(&env, &ALLOWED)).says(&["disallowed submodule url"]);
     assert!(!env.work().join("proj/lib").exists());
 }

@@ -77,6 +77,13 @@ pub(crate) fn deploy(env: &TestEnv, words: &[&str]) -> Run {
     env.unfurl(all)
 }
 
+/// Asserts that a command was refused: `validate` exits with 1, and jobs that cannot be loaded with 64.
+#[track_caller]
+pub(crate) fn refused(run: Run) -> Run {
+    assert!(run.code == 1 || run.code == 64, "{run}");
+    run
+}
+
 /// The word that the library of the last deployment has printed.
 pub(crate) fn said(env: &TestEnv) -> String {
     let file = find(&env.work().join("proj/ensemble"), "said");
