@@ -8,6 +8,7 @@ use super::args::format::one_of;
 use super::args::global::Global;
 use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
+use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
 use super::commands::explain::ExplainArgs;
 use super::commands::export::ExportArgs;
@@ -53,6 +54,7 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Init(InitArgs),
+    Clone(CloneArgs),
     /// Deploy the ensemble: create and update the instances of its model
     Deploy(JobArgs),
     /// Remove the instances that the ensemble has created

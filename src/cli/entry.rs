@@ -9,8 +9,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::command_line::{Cli, Command};
 use super::commands::{
-    commit, explain, export, fact, forward, git, history, hosts, init, job, lock, merge_driver, op,
-    plan, recover, run, state, status, task, transfer, trust, validate,
+    clone, commit, explain, export, fact, forward, git, history, hosts, init, job, lock,
+    merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};
@@ -136,6 +136,7 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
 fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     match command {
         Command::Init(args) => init::init(&args, cx),
+        Command::Clone(args) => clone::clone(&args, cx),
         Command::Deploy(args) => job::run(WorkflowKind::Deploy, &args, cx),
         Command::Teardown(args) => job::run(WorkflowKind::Undeploy, &args.into(), cx),
         Command::Stop(args) => job::run(WorkflowKind::Stop, &args.into(), cx),

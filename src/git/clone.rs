@@ -13,7 +13,7 @@ use super::isolation::Isolation;
 use super::mirror::CHECKED_FETCH;
 use super::repository::Repository;
 use super::revision::{Revision, resolve, tag_names};
-use crate::system::fs;
+use crate::system::{clock, fs};
 use crate::text::without_logins;
 
 /// The time limit of the transfer between two folders of this machine.
@@ -71,7 +71,7 @@ pub fn clone_repository(request: &CloneRequest<'_>) -> Result<Cloned, Error> {
         isolation,
     };
     let cloned = clone.fill()?;
-    place(&clone.folder, target)?;
+    place_clone(&clone.folder, target)?;
     Ok(cloned)
 }
 
@@ -244,7 +244,7 @@ fn no_revision(inner: &git2::Repository, origin: &str, wanted: Option<&str>) -> 
 
 /// Removes clones that were not finished, because their process was killed.
 fn remove_stale(parent: &Path) {
-    let now = SystemTime::now();
+    let now = SystemTime::from(clock::now());
     for entry in fs::list(parent).unwrap_or_default() {
         let age = fs::modified_time(&entry.path).and_then(|time| now.duration_since(time).ok());
         if entry.name.starts_with(UNFINISHED) && age.is_some_and(|age| age > STALE_AGE) {
@@ -267,7 +267,7 @@ pub fn refuse_filled(target: &Path) -> Result<(), Error> {
 }
 
 /// Moves a finished clone to its place. An empty folder there is replaced; if somebody works in it, it is filled.
-fn place(from: &Path, target: &Path) -> Result<(), Error> {
+pub fn place_clone(from: &Path, target: &Path) -> Result<(), Error> {
     let here = crate::system::env::current_dir().ok();
     let is_used = here.is_some_and(|here| here == target) || fs::is_mount(target);
     if !(is_used && fs::is_dir(target)) {

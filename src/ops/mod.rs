@@ -3,6 +3,7 @@
 //!
 //! User interfaces (`cli`, `ui`) call these functions and show the results.
 
+pub mod clone;
 pub mod commit;
 pub mod deploy;
 mod event_watcher;

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
+use super::init::exclude_pattern;
 use crate::git::{self, CloneRequest, Login, Mirror, Repository, clone_repository};
 use crate::package::SourceUrl;
 use crate::project::{
@@ -283,7 +284,7 @@ fn wanted_name(target: &PackageTarget, mirror: &Mirror) -> Option<String> {
 }
 
 /// Returns a path in the project that does not exist yet.
-fn unique_folder(root: &Path, name: &str) -> PathBuf {
+pub(super) fn unique_folder(root: &Path, name: &str) -> PathBuf {
     let mut folder = root.join(name);
     let mut number = 1;
     while fs::exists(&folder) || fs::is_symlink(&folder) {
@@ -301,12 +302,8 @@ pub(super) fn exclude(root: &Path, folder: &Path) -> Result<(), Failure> {
     let relative = fs::canonicalize(fs::parent_of(folder)).ok();
     let relative =
         relative.and_then(|parent| repository.relative(&parent.join(folder.file_name()?)));
-    if let Some(path) = relative.and_then(|path| path.to_str().map(str::to_owned)) {
-        let escaped: String = path
-            .chars()
-            .flat_map(|c| "\\*?[ ".contains(c).then_some('\\').into_iter().chain([c]))
-            .collect();
-        repository.ensure_excluded(&[(&format!("/{escaped}/"), folder)])?;
+    if let Some(path) = relative {
+        repository.ensure_excluded(&[(&exclude_pattern(&path), folder)])?;
     }
     Ok(())
 }

@@ -58,7 +58,7 @@ impl Surroundings {
 }
 
 /// Returns the pattern that makes git ignore exactly one folder, given relative to the root of the repository.
-pub(super) fn exclude_pattern(folder: &Path) -> String {
+pub(in crate::ops) fn exclude_pattern(folder: &Path) -> String {
     let mut pattern = String::from("/");
     for character in folder.display().to_string().chars() {
         if "*?[\\ ".contains(character) {

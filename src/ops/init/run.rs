@@ -38,7 +38,7 @@ pub fn init(request: &InitRequest) -> Result<InitReport, Failure> {
 }
 
 /// Returns the folder with the project file of the project around a folder.
-fn project_around(folder: &Path) -> Option<PathBuf> {
+pub(in crate::ops) fn project_around(folder: &Path) -> Option<PathBuf> {
     let found = enclosing_project(folder, None)?;
     let inner = found.join(PROJECT_FOLDER);
     let has_file = crate::system::fs::is_file(&found.join(crate::project::PROJECT_FILE));

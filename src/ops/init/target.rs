@@ -11,7 +11,7 @@ use crate::system::fs;
 const MAX_NAMED: usize = 5;
 
 /// Returns the absolute path of the folder, with the links of its existing part resolved.
-pub(super) fn absolute(folder: &str) -> Result<PathBuf, Failure> {
+pub(in crate::ops) fn absolute(folder: &str) -> Result<PathBuf, Failure> {
     let folder = if folder.is_empty() { "." } else { folder };
     if folder.chars().any(char::is_control) {
         let message = format!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use super::{refused, ALLOWED, deploy, publish, types, use_library, world};
+use super::{ALLOWED, deploy, publish, refused, types, use_library, world};
 use crate::support::TestEnv;
 
 fn with_library() -> TestEnv {
@@ -58,8 +58,7 @@ fn names_that_could_be_the_folder_of_git_are_refused() {
     }
     let env = with_library();
     publish_tree(&env, &[("120000", "x", "Way"), ("100644", "x", "way")]);
-    refused(deploy(&env, &ALLOWED))
-        .says(&["differs only in case"]);
+    refused(deploy(&env, &ALLOWED)).says(&["differs only in case"]);
 }
 
 #[test]
@@ -124,8 +123,7 @@ fn a_cache_that_others_could_have_written_is_not_used() {
     fs::create_dir(&cache).unwrap();
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o777)).unwrap();
     let env = env.variable("UNFURL_CLONE_ROOT", cache.to_str().unwrap());
-    refused(deploy(&env, &ALLOWED))
-        .says(&["is not used: other users can write it"]);
+    refused(deploy(&env, &ALLOWED)).says(&["is not used: other users can write it"]);
     fs::set_permissions(&cache, fs::Permissions::from_mode(0o755)).unwrap();
     deploy(&env, &ALLOWED).succeeds();
     fs::remove_dir_all(env.work().join("proj/lib")).unwrap();
@@ -137,11 +135,9 @@ fn a_cache_that_others_could_have_written_is_not_used() {
         env.git(&["--git-dir", mirror.to_str().unwrap(), "config", key, value])
     };
     set("remote.x.uploadpack", "touch evil");
-    refused(deploy(&env, &ALLOWED))
-        .says(&["is not used", "delete it"]);
+    refused(deploy(&env, &ALLOWED)).says(&["is not used", "delete it"]);
     set("unfurl.address", "https://example.test/other.git");
-    refused(deploy(&env, &ALLOWED))
-        .says(&["it is a copy of another repository"]);
+    refused(deploy(&env, &ALLOWED)).says(&["it is a copy of another repository"]);
     assert!(!env.work().join("proj/lib").exists());
 }
 
@@ -149,7 +145,12 @@ fn a_cache_that_others_could_have_written_is_not_used() {
 fn a_submodule_whose_address_is_an_option_is_refused() {
     let env = world();
     let modules = "[submodule \"s\"]\n\tpath = s\n\turl = -u./payload\n";
-    publish(&env, "lib", &[("types.yaml", &types("one")), (".gitmodules", modules)], "v1.0.0");
+    publish(
+        &env,
+        "lib",
+        &[("types.yaml", &types("one")), (".gitmodules", modules)],
+        "v1.0.0",
+    );
     use_library(&env, "'https://example.test/lib.git'");
     refused(deploy(&env, &ALLOWED)).says(&["disallowed submodule url"]);
     assert!(!env.work().join("proj/lib").exists());

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::{refused, ALLOWED, deploy, head, locked_entry, publish, said, types, use_library, world};
+use super::{
+    ALLOWED, deploy, head, locked_entry, publish, refused, said, types, use_library, world,
+};
 use crate::support::TestEnv;
 
 fn deployed(repository: &str) -> TestEnv {
@@ -136,12 +138,10 @@ fn locked_refuses_what_differs_before_anything_runs() {
     deploy(&env, &[]).succeeds();
     deploy(&env, &["--locked"]).succeeds();
     env.write("proj/lib/more", "");
-    refused(deploy(&env, &["--locked"]))
-        .says(&["has uncommitted changes"]);
+    refused(deploy(&env, &["--locked"])).says(&["has uncommitted changes"]);
     env.git(&["-C", "proj/lib", "add", "-A"]);
     env.git(&["-C", "proj/lib", "commit", "-q", "-m", "mine"]);
-    refused(deploy(&env, &["--locked"]))
-        .says(&["is at ", "is locked"]);
+    refused(deploy(&env, &["--locked"])).says(&["is at ", "is locked"]);
 }
 
 #[test]
@@ -152,8 +152,7 @@ fn locked_refuses_another_tree_and_folders_of_this_machine() {
         .read("proj/ensemble/ensemble.yaml")
         .replace(&tree, &"a".repeat(40));
     env.write("proj/ensemble/ensemble.yaml", &text);
-    refused(deploy(&env, &["--locked"]))
-        .says(&["has other files than those that are locked"]);
+    refused(deploy(&env, &["--locked"])).says(&["has other files than those that are locked"]);
     let env = world();
     publish(&env, "lib", &[("types.yaml", &types("one"))], "");
     use_library(&env, "'file:../../origins/lib.git'");

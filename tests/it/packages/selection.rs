@@ -1,6 +1,6 @@
 //! Which revision of a package is used, and when it is fetched.
 
-use super::{refused, ALLOWED, deploy, head, publish, said, types, use_library, world};
+use super::{ALLOWED, deploy, head, publish, refused, said, types, use_library, world};
 use crate::support::TestEnv;
 
 const URL: &str = "{url: 'https://example.test/lib.git'}";
@@ -86,8 +86,7 @@ fn a_version_a_branch_and_a_commit_can_be_asked_for() {
 #[test]
 fn a_wrong_tag_is_reported_with_those_that_exist() {
     let env = with_library("'https://example.test/lib.git#v1.9.0'");
-    refused(deploy(&env, &ALLOWED))
-        .says(&["has no branch, tag or commit `v1.9.0`", "v1.2.0"]);
+    refused(deploy(&env, &ALLOWED)).says(&["has no branch, tag or commit `v1.9.0`", "v1.2.0"]);
     assert!(!env.work().join("proj/lib").exists());
 }
 

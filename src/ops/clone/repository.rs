@@ -1,0 +1,189 @@
+//! Clones the repository of a source, and the repositories inside a project of this machine.
+
+use std::path::{Path, PathBuf};
+
+use super::report::CloneReport;
+use crate::git::{self, CloneRequest, Cloned, Login, Repository, clone_repository};
+use crate::ops::failure::Failure;
+use crate::ops::packages::exclude;
+use crate::package::SourceUrl;
+use crate::project::CloneCache;
+use crate::system::env::Env;
+use crate::system::fs;
+use crate::text::without_logins;
+
+/// The maximum depth below a project at which repositories are searched.
+const MAX_DEPTH: usize = 2;
+
+/// Clones a repository from its address into a new folder.
+pub(super) fn clone_address(
+    url: &SourceUrl,
+    folder: &Path,
+    report: &mut CloneReport,
+) -> Result<(), Failure> {
+    let mut url = SourceUrl {
+        path: String::new(),
+        ..url.clone()
+    };
+    let login = url.take_login();
+    let login = login.map(|login| Login {
+        user: login.user,
+        password: login.password,
+    });
+    let address = SourceUrl {
+        revision: None,
+        ..url.clone()
+    };
+    let cache = CloneCache::of_user(&Env::of_this_process())?;
+    let locked = cache.lock(&address)?;
+    let mirror = &locked.mirror;
+    let is_commit = url
+        .revision
+        .as_ref()
+        .is_some_and(|name| name.len() == 40 && mirror.has(name));
+    if !is_commit && let Err(error) = mirror.update(login.as_ref()) {
+        if !locked.is_known || mirror.resolve(url.revision.as_deref()).is_none() {
+            return Err(error.into());
+        }
+        report.notes.push(format!(
+            "the state is that of the last fetch, because {error}"
+        ));
+    }
+    if login.is_some_and(|login| login.password.is_some()) {
+        let note = "the password of the address is not stored in the clone: use a credential helper of git";
+        report.notes.push(note.to_owned());
+    }
+    let cloned = clone_repository(&CloneRequest {
+        source: mirror.folder(),
+        origin: &address.address,
+        target: folder,
+        revision: url.revision.as_deref(),
+        commit: None,
+    })?;
+    note_missing_parts(&cloned, report);
+    report.revision = Some(cloned.revision);
+    Ok(())
+}
+
+/// Clones a repository of this machine into a new folder, with the repositories inside of it.
+pub(super) fn clone_local(
+    repository: &Repository,
+    folder: &Path,
+    report: &mut CloneReport,
+) -> Result<(), Failure> {
+    let root = repository.root();
+    let origin = root.display().to_string();
+    let cloned = clone_repository(&CloneRequest {
+        source: root,
+        origin: &origin,
+        target: folder,
+        revision: None,
+        commit: None,
+    })?;
+    note_missing_parts(&cloned, report);
+    report.revision = Some(cloned.revision);
+    if !repository.uncommitted()?.is_empty() {
+        let note = format!(
+            "`{}` has uncommitted changes, which the clone does not have",
+            root.display()
+        );
+        report.notes.push(note);
+    }
+    let mut inside = Vec::new();
+    find_inside(root, MAX_DEPTH, &mut inside);
+    for nested in inside {
+        clone_nested(&nested, root, folder, report)?;
+    }
+    Ok(())
+}
+
+/// Clones a repository inside another one to the same place in a clone of that.
+fn clone_nested(
+    nested: &Repository,
+    root: &Path,
+    clone: &Path,
+    report: &mut CloneReport,
+) -> Result<(), Failure> {
+    let Ok(inside) = nested.root().strip_prefix(root) else {
+        return Ok(());
+    };
+    let Some(head) = nested.head()? else {
+        let note = format!(
+            "`{}` has no commits, so it was not cloned",
+            inside.display()
+        );
+        report.notes.push(note);
+        return Ok(());
+    };
+    let target = clone.join(inside);
+    // The parent may be missing, or the place may be taken by a submodule's empty folder.
+    fs::create_dir_all(fs::parent_of(&target))?;
+    let origin = nested.origin().map(|url| without_logins(&url));
+    let origin = origin.unwrap_or_else(|| nested.root().display().to_string());
+    let branch = nested.branch();
+    let cloned = clone_repository(&CloneRequest {
+        source: nested.root(),
+        origin: &origin,
+        target: &target,
+        revision: branch.as_deref(),
+        commit: Some(&head).filter(|_| branch.is_none()).map(String::as_str),
+    })?;
+    exclude(fs::parent_of(&target), &target)?;
+    if !nested.uncommitted()?.is_empty() {
+        let note = format!(
+            "`{}` has uncommitted changes, which the clone does not have",
+            nested.root().display()
+        );
+        report.notes.push(note);
+    }
+    note_missing_parts(&cloned, report);
+    report.nested.push(inside.to_owned());
+    Ok(())
+}
+
+/// Finds the repositories below a folder.
+fn find_inside(folder: &Path, depth: usize, found: &mut Vec<Repository>) {
+    for entry in fs::list(folder).unwrap_or_default() {
+        let is_open = entry.kind == fs::EntryKind::Folder
+            && (!entry.name.starts_with('.') || entry.name == ".unfurl");
+        if !is_open {
+            continue;
+        }
+        if fs::exists(&entry.path.join(".git")) {
+            let repository = Repository::discover(&entry.path).ok().flatten();
+            found.extend(repository.filter(|repository| repository.root().ends_with(&entry.name)));
+        } else if depth > 1 {
+            find_inside(&entry.path, depth - 1, found);
+        }
+    }
+}
+
+fn note_missing_parts(cloned: &Cloned, report: &mut CloneReport) {
+    let folder = cloned
+        .folder
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    if !cloned.submodules.is_empty() {
+        report.notes.push(format!(
+            "submodules were not fetched: {}; `git submodule update --init` fetches them",
+            cloned.submodules.join(", ")
+        ));
+    }
+    if cloned.uses_lfs {
+        report.notes.push(format!(
+            "files of git-lfs in `{folder}` were not downloaded; `git lfs pull` does so"
+        ));
+    }
+}
+
+/// Returns the repository of a project on this machine.
+pub(super) fn repository_of(path: &Path) -> Result<Option<Repository>, git::Error> {
+    let folder: PathBuf = if fs::is_dir(path) {
+        path.to_owned()
+    } else {
+        fs::parent_of(path).to_owned()
+    };
+    Repository::discover(&folder)
+}
