@@ -10,6 +10,7 @@ use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
 use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
+use super::commands::doctor::DoctorArgs;
 use super::commands::explain::ExplainArgs;
 use super::commands::export::ExportArgs;
 use super::commands::forward::ForwardArgs;
@@ -87,6 +88,7 @@ pub(super) enum Command {
     Status(StatusArgs),
     /// Check an ensemble and report every problem
     Validate(ValidateArgs),
+    Doctor(DoctorArgs),
     Export(ExportArgs),
     Commit(CommitArgs),
     Git(GitArgs),

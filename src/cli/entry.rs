@@ -11,6 +11,8 @@ use super::command_line::{Cli, Command};
 use super::commands::{
     clone, commit, explain, export, fact, forward, git, history, hosts, init, job, lock,
     merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
+    commit, doctor, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver,
+    op, plan, recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};
@@ -158,6 +160,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::History(args) => history::history(&args, cx),
         Command::Status(args) => status::status(&args, cx),
         Command::Validate(args) => validate::validate(&args, cx),
+        Command::Doctor(args) => doctor::doctor(&args, cx),
         Command::Export(args) => export::export(&args, cx),
         Command::Commit(args) => commit::commit(&args, cx),
         Command::Git(args) => git::git(&args, cx),

@@ -12,15 +12,26 @@ impl Repository {
     /// Refuses to commit during an unfinished operation, such as a merge or rebase, or if git knows no
     /// author.
     pub fn check_ready_to_commit(&self) -> Result<(), Error> {
-        if let Some((operation, go_on)) = unfinished_operation(self.inner.state()) {
-            return Err(Error::Unfinished {
-                path: self.root().to_owned(),
-                subject: operation,
-                resume_commands: go_on,
-            });
-        }
+        self.check_unfinished()?;
         self.check_git_folder()?;
         self.repair()?;
+        self.check_author()
+    }
+
+    /// Fails during an unfinished operation of the user, such as a merge or rebase.
+    pub fn check_unfinished(&self) -> Result<(), Error> {
+        match unfinished_operation(self.inner.state()) {
+            Some((subject, resume_commands)) => Err(Error::Unfinished {
+                path: self.root().to_owned(),
+                subject,
+                resume_commands,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if git knows no author, or if commits are signed and the program for it must not run.
+    pub fn check_author(&self) -> Result<(), Error> {
         self.identities()?;
         if self.is_setting_enabled("commit.gpgsign") {
             self.check_signer()?;

@@ -170,6 +170,37 @@ impl Repository {
         self.set_reference(tracking, fetched, &log, lock, &operation)
     }
 
+    /// Asks the remote for the commit of the upstream's branch; `None` if it has no such branch. Changes nothing.
+    pub fn ask_remote(
+        &self,
+        upstream: &Upstream,
+        limit: Duration,
+    ) -> Result<Option<String>, Error> {
+        self.check_git_folder()?;
+        let program = self
+            .isolation()?
+            .server_program(&upstream.remote, "uploadpack");
+        self.check_addresses(&upstream.remote, false)?;
+        let mut words = vec!["ls-remote".to_owned(), "--quiet".to_owned()];
+        words.extend(program);
+        words.extend([
+            "--".to_owned(),
+            upstream.remote.clone(),
+            upstream.branch.clone(),
+        ]);
+        let output = self.git(words)?.over_network(limit).run()?;
+        if !output.is_ok() {
+            return Err(self.unreachable(&upstream.remote, &output));
+        }
+        let text = output.text();
+        Ok(text.split_whitespace().next().map(str::to_owned))
+    }
+
+    /// Returns the id of the upstream's commit as of the last fetch.
+    pub fn fetched_id(&self, upstream: &Upstream) -> Option<String> {
+        self.fetched_commit(upstream).map(|id| id.to_string())
+    }
+
     fn unreachable(&self, remote: &str, output: &Output) -> Error {
         Error::Unreachable {
             path: self.root().to_owned(),

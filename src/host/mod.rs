@@ -68,5 +68,5 @@ pub use passwords::AttemptCounter;
 pub use passwords::Passwords;
 pub use request::ActionRequest;
 pub use request::{CallControl, StopLevel};
-pub use ssh::{ConnectionPool, PoolLimits};
+pub use ssh::{ConnectionPool, PoolLimits, has_known_key};
 pub use variables::Variables;

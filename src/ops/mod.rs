@@ -6,6 +6,7 @@
 pub mod clone;
 pub mod commit;
 pub mod deploy;
+pub mod doctor;
 mod event_watcher;
 mod executor_chain;
 pub mod explain;

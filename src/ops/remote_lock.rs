@@ -70,7 +70,7 @@ fn may_be_configured(found: &EnsembleLocation) -> bool {
 }
 
 /// Returns the location of the ensemble's remote lock.
-fn location(
+pub(super) fn location(
     found: &EnsembleLocation,
     manifest: &Manifest,
     environment: &Environment,

@@ -55,6 +55,13 @@ impl Session {
         ChangeId::parse(&id).is_ok().then_some(id)
     }
 
+    /// Returns the required inputs of the topology that have no value.
+    pub(crate) fn missing_inputs(&self) -> Vec<&str> {
+        let inputs = self.service.topology.inputs.iter();
+        let missing = inputs.filter(|(name, _)| !self.inputs.values.contains_key(*name));
+        missing.map(|(name, _)| &**name).collect()
+    }
+
     /// Reads the results of earlier jobs from `jobs.tsv` or from the manifest.
     pub(crate) fn history(&self) -> Result<RecordedHistory, LoadError> {
         if self.manifest.keeps_changes_inline() {

@@ -5,6 +5,7 @@
 
 mod change;
 mod diagnostics;
+mod doctor;
 mod explain;
 mod history;
 mod hosts;
@@ -22,6 +23,7 @@ pub mod words;
 
 pub use change::ChangeView;
 pub use diagnostics::DiagnosticRenderer;
+pub use doctor::{CheckLine, DoctorView};
 pub use explain::{ExplainFact, ExplainView, LastChange, LinkView};
 pub use history::{JobLine, JobView, JobsView, TaskLine};
 pub use hosts::{HostColours, HostDetail, HostLines, HostSummary, OutputChannel, host_event};

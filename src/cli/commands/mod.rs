@@ -5,6 +5,7 @@
 pub(super) mod ad_hoc;
 pub(super) mod clone;
 pub(super) mod commit;
+pub(super) mod doctor;
 pub(super) mod explain;
 pub(super) mod export;
 pub(super) mod fact;

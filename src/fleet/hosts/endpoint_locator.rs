@@ -26,6 +26,7 @@ pub(crate) struct EndpointLocator {
     resolver: OnceCell<Result<Rc<LocationResolver>, LocationError>>,
     /// A temporary folder for host keys that the model states. Removed on drop.
     known_hosts_folder: PathBuf,
+    is_offline: bool,
 }
 
 impl EndpointLocator {
@@ -39,18 +40,36 @@ impl EndpointLocator {
             base,
             resolver: OnceCell::new(),
             known_hosts_folder: temporary_dir().join(name),
+            is_offline: false,
         }
+    }
+
+    /// Makes the locator run no command of `ssh_config` and look up no name.
+    #[must_use]
+    pub(crate) fn offline(mut self) -> Self {
+        self.is_offline = true;
+        self
+    }
+
+    /// Returns the destination of an endpoint without its host key and passphrase. Writes nothing.
+    pub(crate) fn destination(&self, endpoint: &Endpoint) -> Result<Destination, LocationError> {
+        let target = self.target(endpoint)?;
+        let Location::Ssh(destination) = self.resolver_or_read()?.locate_target(&target)? else {
+            return Err(LocationError::NotSsh);
+        };
+        Ok(Destination::clone(&destination))
     }
 
     fn resolver_or_read(&self) -> Result<&Rc<LocationResolver>, LocationError> {
         let read = || {
             let local = LocalUser::of_this_process(self.environment.clone());
             let config = SshConfig::read(&SshConfigFiles::Default, &local)?;
-            Ok(Rc::new(LocationResolver::new(
-                config,
-                LoginOptions::default(),
-                local,
-            )))
+            let resolver = LocationResolver::new(config, LoginOptions::default(), local);
+            Ok(Rc::new(if self.is_offline {
+                resolver.offline()
+            } else {
+                resolver
+            }))
         };
         self.resolver
             .get_or_init(read)
@@ -110,11 +129,7 @@ impl Drop for EndpointLocator {
 
 impl crate::job::HostLocator for EndpointLocator {
     fn locate(&self, endpoint: &Endpoint) -> Result<Location, LocationError> {
-        let target = self.target(endpoint)?;
-        let Location::Ssh(destination) = self.resolver_or_read()?.locate_target(&target)? else {
-            return Err(LocationError::NotSsh);
-        };
-        let mut destination = Destination::clone(&destination);
+        let mut destination = self.destination(endpoint)?;
         if let Some(key) = &endpoint.host_key {
             destination.known_hosts = vec![self.write_known_hosts(key, &destination.address)?];
             destination.host_key_alias = None;

@@ -12,7 +12,7 @@ use super::target::{AgentUse, DefaultKeys, LoginOptions};
 use super::target::{HostTarget, TargetRoute};
 use crate::host::ssh_config::{
     ConfigContext, ForwardAgent, HostQuery, Jump, LocalConfigContext, LocalUser, LookupError,
-    Proxy, SshConfig, SshOptions, TokenError, Tokens,
+    OfflineContext, Proxy, SshConfig, SshOptions, TokenError, Tokens,
 };
 use crate::host::{
     Address, AddressError, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location,
@@ -68,6 +68,13 @@ impl LocationResolver {
             local,
             context,
         }
+    }
+
+    /// Makes the resolver run no command of the configuration and look up no name.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        self.context = Box::new(OfflineContext);
+        self
     }
 
     /// Returns the location that a host string names.

@@ -12,7 +12,7 @@ use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
 use crate::host::names::shown;
-use crate::host::{DEFAULT_PORT, check_host_name, pattern};
+use crate::host::{DEFAULT_PORT, Destination, check_host_name, pattern};
 use crate::system::{clock, fs};
 use crate::text::{Glob, base64};
 
@@ -172,6 +172,15 @@ impl KnownHostEntries {
             && certificate.critical_options().is_empty()
             && certificate.validate_at(now, &trusted).is_ok()
     }
+}
+
+/// Whether the files of a destination have a key for it, or an authority that may have signed its key.
+pub fn has_known_key(destination: &Destination) -> bool {
+    let address = &destination.address;
+    let alias = destination.host_key_alias.as_deref();
+    let name = KnownHostName::new(&address.host, address.port, alias);
+    let known = KnownHostEntries::read(&destination.known_hosts, &name);
+    !(known.keys.is_empty() && known.any_port_keys.is_empty() && known.authorities.is_empty())
 }
 
 /// Adds a host key to a file, unless another process has already added it.

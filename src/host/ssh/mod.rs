@@ -16,5 +16,6 @@ mod pool;
 pub(super) use client::pipe_channel;
 pub(super) use connection::{Connection, KILL_TIMEOUT};
 pub(super) use failure::display_name;
+pub use known_hosts::has_known_key;
 pub(super) use pool::Lease;
 pub use pool::{ConnectionPool, PoolLimits};

@@ -54,6 +54,20 @@ pub trait ConfigContext: Debug {
     fn name_resolves(&self, name: &str) -> bool;
 }
 
+/// The context of a look-up that runs nothing and asks no network: no command succeeds, and no name has an address.
+#[derive(Debug, Clone, Copy)]
+pub struct OfflineContext;
+
+impl ConfigContext for OfflineContext {
+    fn command_succeeds(&self, _command: &str) -> Result<bool, String> {
+        Ok(false)
+    }
+
+    fn name_resolves(&self, _name: &str) -> bool {
+        false
+    }
+}
+
 /// The context of the local machine.
 ///
 /// Each command runs once and each name is looked up once, however many hosts there are.

@@ -16,7 +16,7 @@ mod setting;
 mod time;
 mod tokens;
 
-pub use context::{ConfigContext, LocalConfigContext, LocalUser};
+pub use context::{ConfigContext, LocalConfigContext, LocalUser, OfflineContext};
 pub use error::{Error, RejectedConfig};
 pub use evaluate::{HostQuery, LookupError};
 pub use files::{SshConfig, SshConfigFiles};

@@ -158,6 +158,11 @@ impl LockLocation {
         })
     }
 
+    /// Returns the name of the lock and the address of its server.
+    pub fn name_and_server(&self) -> (&str, String) {
+        (&self.path, self.client.server())
+    }
+
     /// Creates a location with a given client, for tests.
     #[cfg(test)]
     pub(super) fn at(client: Client, path: String, manifest: PathBuf) -> Self {

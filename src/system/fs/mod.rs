@@ -14,6 +14,7 @@ mod modes;
 mod reading;
 mod regular;
 mod resolve;
+mod space;
 mod stat;
 mod tree;
 mod unnamed;
@@ -33,6 +34,7 @@ pub use reading::{
 };
 pub(super) use regular::check_regular;
 pub use regular::open_regular;
+pub use space::{FreeSpace, free_space, is_writable};
 pub use stat::{
     FileStat, FileTime, create_dirs_like_parent, set_modified_time, stat_of, sync_file,
 };
