@@ -16,6 +16,7 @@ mod commit;
 mod crash;
 mod dependencies;
 mod determinism;
+mod doc_commands;
 mod doctor;
 mod documents;
 mod drafts;

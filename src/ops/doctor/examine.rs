@@ -1,22 +1,12 @@
 //! Runs all checks in the order in which their results are shown.
 
 use super::check::DoctorReport;
+use super::request::DoctorRequest;
 use super::subject::Subject;
 use super::{
     clock, disk, environment, git, home, hosts, journals, limits, lock, model, permissions,
     programs, remote_lock, repositories, trust,
 };
-use crate::session::SessionOptions;
-
-/// The options of the command.
-#[derive(Debug, Clone, Default)]
-pub struct DoctorRequest {
-    pub session: SessionOptions,
-    /// Whether servers and hosts are asked, too.
-    pub online: bool,
-    /// Whether the next job is to commit its record.
-    pub commit: bool,
-}
 
 /// The checks. Each adds its results to the report.
 const CHECKS: [fn(&Subject<'_>, &mut DoctorReport); 15] = [
@@ -41,7 +31,7 @@ const CHECKS: [fn(&Subject<'_>, &mut DoctorReport); 15] = [
 pub fn examine(request: &DoctorRequest) -> DoctorReport {
     let subject = Subject::find(request);
     let mut report = DoctorReport {
-        has_ensemble: subject.found.is_ok(),
+        has_ensemble: subject.has_ensemble(),
         ..DoctorReport::default()
     };
     for check in CHECKS {

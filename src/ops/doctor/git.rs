@@ -17,9 +17,7 @@ const SET_IDENTITY: &str = "git config --global user.name \"Your Name\" && git c
 
 pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
     let Ok(found) = &subject.found else {
-        if !check_program(CheckState::Warning, report) {
-            return;
-        }
+        check_program(CheckState::Warning, report);
         return;
     };
     let repositories = match repositories_of(&found.located) {
@@ -160,18 +158,18 @@ fn check_upstream(
     match repository.divergence(&upstream) {
         Ok(Some(Divergence { ahead, behind })) if ahead > 0 && behind > 0 => {
             let message = format!(
-                "the branch and `{upstream}` have diverged: {ahead} commits only here, {behind} only there"
+                "the branch and `{upstream}` have diverged: commits only here: {ahead}, only there: {behind}"
             );
             let check = Check::error("git-upstream", name, message);
             report.push(check.fix(format!("git -C {root} pull --rebase")));
         }
         Ok(Some(Divergence { ahead: 0, behind })) if behind > 0 => {
-            let message = format!("`{upstream}` has {behind} commits more; the next job adds them");
+            let message = format!("the next job adds commits of `{upstream}`: {behind}");
             let check = Check::note("git-upstream", name, message);
             report.push(check.fix(format!("git -C {root} merge --ff-only")));
         }
         Ok(Some(Divergence { ahead, .. })) if ahead > 0 => {
-            let message = format!("{ahead} commits are not pushed to `{upstream}`");
+            let message = format!("commits that are not pushed to `{upstream}`: {ahead}");
             let check = Check::note("git-upstream", name, message);
             report.push(check.fix(format!("git -C {root} push")));
         }

@@ -19,9 +19,11 @@ mod permissions;
 mod programs;
 mod remote_lock;
 mod repositories;
+mod request;
 mod shell_programs;
 mod subject;
 mod trust;
 
 pub use check::{Check, CheckState, DoctorReport};
-pub use examine::{DoctorRequest, examine};
+pub use examine::examine;
+pub use request::DoctorRequest;

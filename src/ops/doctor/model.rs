@@ -34,16 +34,9 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
         Some(Ok(loaded)) => {
             let session = &loaded.session;
             let errors = report.count(CheckState::Error);
-            list(
-                "model",
-                &session.warnings,
-                &session.sources,
-                subject,
-                report,
-            );
-            if let Some(cycle) = &loaded.cycle {
-                let found = Check::error("model", "model", cycle);
-                report.push(found.fix(subject.command("validate")));
+            let lists = [("model", &loaded.warnings), ("plan", &loaded.plan_problems)];
+            for (id, problems) in lists {
+                list(id, problems, &session.sources, subject, report);
             }
             if report.count(CheckState::Error) == errors {
                 let templates = loaded.topology.template().nodes.len();

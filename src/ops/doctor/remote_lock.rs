@@ -24,7 +24,7 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
         Err(error) => {
             let hint = error.hint().to_owned();
             let check = Check::new("remote-lock", state, "remote lock", &error);
-            report.push(check.hint(Some(hint)));
+            report.push(check.fix("git remote add origin URL").hint(Some(hint)));
             return;
         }
     };

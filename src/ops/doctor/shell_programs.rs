@@ -122,7 +122,7 @@ impl Scanner<'_> {
                 '\\' => word.extend(self.rest.next()),
                 '$' | '`' if matches!(self.rest.peek(), Some('(')) || next == '`' => return None,
                 '$' => is_static = false,
-                '{' if self.rest.peek().is_some_and(|c| matches!(c, '{' | '%')) => return None,
+                '{' if self.starts_template() => is_static &= self.expression()?,
                 '*' | '?' | '~' => {
                     is_static = false;
                     word.push(next);
@@ -131,6 +131,26 @@ impl Scanner<'_> {
             }
         }
         Some((word, is_static))
+    }
+
+    /// Whether the brace that was just read starts a tag of a template.
+    fn starts_template(&mut self) -> bool {
+        self.rest.peek().is_some_and(|c| matches!(c, '{' | '%'))
+    }
+
+    /// Skips `{{ … }}`, whose value is only known later. Other tags end the scan.
+    fn expression(&mut self) -> Option<bool> {
+        if self.rest.next()? != '{' {
+            return None;
+        }
+        let mut last = ' ';
+        loop {
+            let next = self.rest.next()?;
+            if (last, next) == ('}', '}') {
+                return Some(false);
+            }
+            last = next;
+        }
     }
 
     fn double_quoted(&mut self, word: &mut String) -> Option<bool> {
@@ -142,7 +162,7 @@ impl Scanner<'_> {
                 '`' => return None,
                 '$' if self.rest.peek() == Some(&'(') => return None,
                 '$' => is_static = false,
-                '{' if self.rest.peek().is_some_and(|c| matches!(c, '{' | '%')) => return None,
+                '{' if self.starts_template() => is_static &= self.expression()?,
                 c => word.push(c),
             }
         }
@@ -175,6 +195,8 @@ mod tests {
             "'my tool' x",
             "(sleep 1; uptime) &",
             "2>/dev/null rm x",
+            "echo {{ 'a' | quote }} | tee {{ SELF.path }}",
+            "{{ SELF.tool }} run && ls",
         ]
         .map(|line| format!("{line} => {}", programs_of(line).join(", ")));
         insta::assert_snapshot!(table.join("\n"), @"
@@ -189,13 +211,15 @@ mod tests {
         'my tool' x => my tool
         (sleep 1; uptime) & => sleep, uptime
         2>/dev/null rm x => rm
+        echo {{ 'a' | quote }} | tee {{ SELF.path }} => tee
+        {{ SELF.tool }} run && ls => ls
         ");
     }
 
     #[test]
     fn the_scan_ends_at_text_that_is_known_only_when_it_runs() {
         for line in [
-            "{{ SELF.tool }} run; ls",
+            "{{ SELF.tool; ls",
             "{% if x %}ls{% endif %}",
             "$(which ls); ls",
             "`ls`; ls",

@@ -3,10 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::examine::DoctorRequest;
+use super::request::DoctorRequest;
+use crate::diagnostic::Diagnostics;
+use crate::ensemble::WorkingFolders;
 use crate::expr::{Evaluator, Memo, Scope};
-use crate::plan;
-use crate::session::{self, EnsembleLocation, LoadError, LocalSystem, Session, SessionOptions};
+use crate::ops::planned_job::plan_job;
+use crate::ops::request::JobRequest;
+use crate::project::Trust;
+use crate::session::{
+    self, EnsembleLocation, LoadError, LoadErrorKind, LocalSystem, Session, SessionOptions,
+};
 use crate::system::env::{self, Env};
 use crate::system::{fs, user};
 use crate::text::quote_word;
@@ -26,8 +32,10 @@ pub(super) struct LoadedEnsemble {
     pub(super) session: Session,
     pub(super) topology: Arc<Topology>,
     pub(super) system: Arc<LocalSystem>,
-    /// The reason why no job can be planned.
-    pub(super) cycle: Option<String>,
+    /// The warnings about the files.
+    pub(super) warnings: Diagnostics,
+    /// The problems because of which no job can be planned.
+    pub(super) plan_problems: Diagnostics,
 }
 
 impl<'r> Subject<'r> {
@@ -42,6 +50,12 @@ impl<'r> Subject<'r> {
             found,
             loaded,
         }
+    }
+
+    /// Whether there is an ensemble, even if it cannot be used.
+    pub(super) fn has_ensemble(&self) -> bool {
+        let found = self.found.as_ref();
+        !found.is_err_and(|error| error.kind == LoadErrorKind::NoEnsemble)
     }
 
     /// Returns the ensemble if it could be loaded.
@@ -79,13 +93,24 @@ impl LoadedEnsemble {
             ..options.clone()
         };
         let mut session = session::load(found.clone(), &options)?;
-        let topology = Arc::new(session.topology_of_job()?);
-        let cycle = plan::refuse_cycles(&topology).err();
+        // Expressions must run nothing here, even if the project may do so in a job.
+        session.location.located.trust = Trust::default();
+        let warnings = session.warnings.clone();
+        let folders = WorkingFolders::without_writes(session.manifest.base_dir());
+        let request = JobRequest {
+            session: options,
+            ..JobRequest::default()
+        };
+        let (topology, plan_problems) = match plan_job(&request, &mut session, &folders) {
+            Ok(job) => (job.engine.topology, Diagnostics::default()),
+            Err(failure) => (Arc::new(session.topology_of_job()?), failure.problems),
+        };
         let planned = session.manifest.base_dir().join("planned");
         Ok(Self {
             system: Arc::new(session.system_context(planned)),
-            cycle: cycle.map(|error| error.to_string()),
             topology,
+            warnings,
+            plan_problems,
             session,
         })
     }

@@ -41,7 +41,7 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
         let message = if is_trusted {
             "you trust the project"
         } else {
-            "the project is not trusted, and needs no trust to be planned"
+            "the project is not trusted, and no lookup in it needs trust"
         };
         let loaded = subject.ensemble().is_some();
         if is_trusted || loaded {

@@ -17,7 +17,10 @@ fn an_example_has_no_problems_and_the_last_line_is_the_verdict() {
         Some("Ready for this ensemble: no problems were found."),
         "{run}"
     );
-    run.prints(&["ok       environment: the defaults apply\n", "found: rm, tee\n"]);
+    run.prints(&[
+        "ok       environment: the defaults apply\n",
+        "found: rm, tee\n",
+    ]);
     env.unfurl(["deploy", "--approve"]).succeeds();
     let run = env.unfurl(["doctor"]).succeeds();
     run.prints(&["ok       record: complete up to job A"]);
@@ -63,12 +66,25 @@ fn an_error_of_the_files_has_its_place_and_the_command_that_shows_it() {
 
 #[test]
 fn files_that_cannot_be_read_are_an_error_and_no_crash() {
-    for text in ["", "a: [", "\u{0}", "kind: Ensemble\n", "- 1\n", "spec: {a: *b}\n"] {
+    for text in [
+        "",
+        "a: [",
+        "\u{0}",
+        "kind: Ensemble\n",
+        "- 1\n",
+        "spec: {a: *b}\n",
+    ] {
         let env = TestEnv::with_ensemble(text);
         let run = doctor(&env, &[]);
-        assert!(checks(&run).iter().any(|check| check["state"] == "error"), "{run}");
+        assert!(
+            checks(&run).iter().any(|check| check["state"] == "error"),
+            "{run}"
+        );
         let verdict = env.unfurl(["doctor"]).exits(1);
-        assert!(verdict.stdout.contains("Not ready for this ensemble: "), "{verdict}");
+        assert!(
+            verdict.stdout.contains("Not ready for this ensemble: "),
+            "{verdict}"
+        );
     }
     let env = TestEnv::new();
     fs::create_dir(env.work().join("ensemble.yaml")).unwrap();
@@ -90,9 +106,15 @@ fn a_missing_input_is_named_and_the_command_sets_it() {
     assert!(fix.contains("--var input_region VALUE"), "{run}");
     let fixed = shell(&env, &format!("{fix} --approve"));
     assert_eq!(fixed.code, 0, "{fixed}");
-    env.write("ensemble.yaml", &text.replace("spec:\n", "spec:\n  inputs: {region: eu}\n"));
+    env.write(
+        "ensemble.yaml",
+        &text.replace("spec:\n", "spec:\n  inputs: {region: eu}\n"),
+    );
     let run = doctor(&env, &[]).succeeds();
-    assert!(find(&checks(&run), "inputs", "all required").is_some(), "{run}");
+    assert!(
+        find(&checks(&run), "inputs", "all required").is_some(),
+        "{run}"
+    );
 }
 
 #[test]
@@ -119,23 +141,44 @@ fn a_variable_that_is_not_set_is_named() {
 fn a_program_that_is_missing_is_named_with_the_operation_that_needs_it() {
     let env = TestEnv::with_ensemble(&with_operation("cd /tmp && shop-tool --fast | tee x"));
     let run = doctor(&env, &[]);
-    let found = find(&checks(&run), "programs", "`shop-tool` is in no folder of `PATH`").unwrap();
+    let found = find(
+        &checks(&run),
+        "programs",
+        "`shop-tool` is in no folder of `PATH`",
+    )
+    .unwrap();
     assert_eq!(found["state"], "warning", "{run}");
     let message = found["message"].as_str().unwrap();
-    assert!(message.ends_with("needed by `web: Standard.configure`"), "{run}");
-    assert!(found["fix"].as_str().unwrap().contains("install shop-tool"), "{run}");
+    assert!(
+        message.ends_with("needed by `web: Standard.configure`"),
+        "{run}"
+    );
+    assert!(
+        found["fix"].as_str().unwrap().contains("install shop-tool"),
+        "{run}"
+    );
     assert_eq!(found["place"]["file"], "ensemble.yaml", "{run}");
-    assert!(find(&checks(&run), "programs", "found: tee").is_some(), "{run}");
+    assert!(
+        find(&checks(&run), "programs", "found: tee").is_some(),
+        "{run}"
+    );
 }
 
 #[test]
 fn a_script_that_is_not_executable_is_named() {
     let env = TestEnv::with_ensemble(&with_operation("./run.sh now"));
     let run = doctor(&env, &[]);
-    assert!(find(&checks(&run), "programs", "run.sh` does not exist").is_some(), "{run}");
+    assert!(
+        find(&checks(&run), "programs", "run.sh` does not exist").is_some(),
+        "{run}"
+    );
     env.write("run.sh", "#!/bin/sh\n");
     fs::set_permissions(env.work().join("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
-    is_fixed_by_its_command(&env, &[], ("warning", "programs", "run.sh` is not executable"));
+    is_fixed_by_its_command(
+        &env,
+        &[],
+        ("warning", "programs", "run.sh` is not executable"),
+    );
 }
 
 #[test]
@@ -150,7 +193,9 @@ fn programs_that_no_operation_needs_are_not_checked() {
 #[test]
 fn a_configurator_that_does_not_exist_is_an_error() {
     for name in ["Terraform", "Ansible", "my.Configurator"] {
-        let env = TestEnv::with_ensemble(&with_operation(&format!("{{implementation: {{className: {name}}}}}")));
+        let env = TestEnv::with_ensemble(&with_operation(&format!(
+            "{{implementation: {{className: {name}}}}}"
+        )));
         let run = doctor(&env, &[]);
         let found = find(&checks(&run), "configurator", name).unwrap();
         assert_eq!(found["state"], "error", "{run}");
@@ -160,7 +205,8 @@ fn a_configurator_that_does_not_exist_is_an_error() {
 
 #[test]
 fn a_project_that_needs_trust_is_told_and_the_command_grants_it() {
-    let text = with_operation("{implementation: Template, inputs: {run: \"{{ lookup('pipe', 'id') }}\"}}");
+    let text =
+        with_operation("{implementation: Template, inputs: {run: \"{{ lookup('pipe', 'id') }}\"}}");
     let env = TestEnv::with_ensemble(&text);
     let home = env.work().with_file_name("home").join("project");
     fs::create_dir(&home).unwrap();
@@ -168,10 +214,20 @@ fn a_project_that_needs_trust_is_told_and_the_command_grants_it() {
     fs::write(home.join("unfurl.yaml"), project).unwrap();
     let env = env.variable("UNFURL_HOME", home.to_str().unwrap());
     let run = doctor(&env, &["--use-environment", "defaults"]);
-    assert!(find(&checks(&run), "home-project", "unfurl.yaml").is_some(), "{run}");
-    is_fixed_by_its_command(&env, &[], ("error", "trust", "the lookup `pipe` is refused"));
+    assert!(
+        find(&checks(&run), "home-project", "unfurl.yaml").is_some(),
+        "{run}"
+    );
+    is_fixed_by_its_command(
+        &env,
+        &[],
+        ("error", "trust", "the lookup `pipe` is refused"),
+    );
     let run = doctor(&env, &[]).succeeds();
-    assert!(find(&checks(&run), "trust", "you trust the project").is_some(), "{run}");
+    assert!(
+        find(&checks(&run), "trust", "you trust the project").is_some(),
+        "{run}"
+    );
 }
 
 #[test]
@@ -179,7 +235,11 @@ fn a_home_project_that_others_can_write_is_told() {
     let env = TestEnv::with_ensemble(EMPTY).trusted();
     let home = env.work().with_file_name("home").join("trusting");
     fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).unwrap();
-    is_fixed_by_its_command(&env, &[], ("warning", "home-project", "other users can write"));
+    is_fixed_by_its_command(
+        &env,
+        &[],
+        ("warning", "home-project", "other users can write"),
+    );
 }
 
 #[test]
@@ -222,7 +282,8 @@ fn a_lock_that_names_no_process_is_an_error() {
 #[test]
 fn a_clock_behind_the_last_job_is_told() {
     let env = TestEnv::with_example("hello");
-    env.unfurl(["deploy", "--approve", "--starttime", "2040-01-01T00:00:00Z"]).succeeds();
+    env.unfurl(["deploy", "--approve", "--starttime", "2040-01-01T00:00:00Z"])
+        .succeeds();
     let run = doctor(&env, &[]);
     let found = find(&checks(&run), "clock", "behind the last job").unwrap();
     assert_eq!(found["state"], "warning", "{run}");

@@ -16,13 +16,17 @@ kind: Ensemble
 spec:
   service_template:
     tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Machine:
+        derived_from: tosca.nodes.Root
+        capabilities:
+          endpoint: {{type: unfurl.capabilities.Endpoint.SSH}}
     topology_template:
       node_templates:
         server:
-          type: unfurl.nodes.Generic
+          type: Machine
           capabilities:
             endpoint:
-              type: unfurl.capabilities.Endpoint.SSH
               properties: {{host: 127.0.0.1, port: {port}, user: ada{key}}}
           interfaces:
             Standard:
@@ -36,9 +40,17 @@ spec:
 fn a_host_needs_a_key_and_a_known_host_key() {
     let env = on_host(2222, "");
     let run = doctor(&env, &[]).exits(1);
-    let key = find(&checks(&run), "host-key", "the host key of `127.0.0.1` is not known").unwrap();
+    let key = find(
+        &checks(&run),
+        "host-key",
+        "the host key of `127.0.0.1` is not known",
+    )
+    .unwrap();
     let fix = key["fix"].as_str().unwrap();
-    assert!(fix.starts_with("ssh-keyscan -p 2222 127.0.0.1 >> "), "{run}");
+    assert!(
+        fix.starts_with("ssh-keyscan -p 2222 127.0.0.1 >> "),
+        "{run}"
+    );
     let found = find(&checks(&run), "key", "no private key was found").unwrap();
     assert_eq!(found["state"], "warning", "{run}");
     let ssh = env.work().with_file_name("home").join(".ssh");
@@ -52,7 +64,7 @@ fn a_host_needs_a_key_and_a_known_host_key() {
 #[test]
 fn a_key_that_the_model_names_must_be_there_and_closed() {
     requires!("ssh-keygen");
-    let env = on_host(2222, ", private_key_file: id");
+    let env = on_host(2222, ", hostvars: {ansible_ssh_private_key_file: id}");
     let run = doctor(&env, &[]).exits(1);
     let found = find(&checks(&run), "key", "does not exist").unwrap();
     let fix = format!("{} -N '' -q", found["fix"].as_str().unwrap());
@@ -68,13 +80,21 @@ fn a_host_is_asked_only_online() {
     let port = listener.local_addr().unwrap().port();
     let env = on_host(port, "");
     let run = doctor(&env, &["--online"]);
-    assert_eq!(find(&checks(&run), "host", "does not answer"), None, "{run}");
+    assert_eq!(
+        find(&checks(&run), "host", "does not answer"),
+        None,
+        "{run}"
+    );
     drop(listener);
     let run = doctor(&env, &["--online"]);
     let found = find(&checks(&run), "host", "does not answer").unwrap();
     assert_eq!(found["state"], "error", "{run}");
     let run = doctor(&env, &[]);
-    assert_eq!(find(&checks(&run), "host", "does not answer"), None, "{run}");
+    assert_eq!(
+        find(&checks(&run), "host", "does not answer"),
+        None,
+        "{run}"
+    );
 }
 
 #[test]

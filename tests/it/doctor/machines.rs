@@ -11,9 +11,19 @@ fn without_an_ensemble_the_machine_is_checked_for_a_first_project() {
     let env = TestEnv::new();
     let run = env.unfurl(["doctor"]).succeeds();
     let lines: Vec<_> = run.stdout.lines().collect();
-    assert!(lines[0].starts_with("note     ensemble: there is no ensemble"), "{run}");
-    assert_eq!(lines[1], "         fix: unfurl init hi --template hello", "{run}");
-    assert_eq!(lines.last(), Some(&"Ready for a first project: no problems were found."), "{run}");
+    assert!(
+        lines[0].starts_with("note     ensemble: there is no ensemble"),
+        "{run}"
+    );
+    assert_eq!(
+        lines[1], "         fix: unfurl init hi --template hello",
+        "{run}"
+    );
+    assert_eq!(
+        lines.last(),
+        Some(&"Ready for a first project: no problems were found."),
+        "{run}"
+    );
     for subject in ["git", "disk", "limits", "permissions"] {
         let start = format!("ok       {subject}: ");
         assert!(lines.iter().any(|line| line.starts_with(&start)), "{run}");
@@ -56,25 +66,37 @@ fn a_missing_temporary_folder_is_told() {
 fn git_is_missing_only_where_a_repository_needs_it() {
     let env = TestEnv::with_ensemble(EMPTY).variable("PATH", "/nowhere");
     let run = doctor(&env, &[]).succeeds();
-    assert!(find(&checks(&run), "git", "no git repository").is_some(), "{run}");
+    assert!(
+        find(&checks(&run), "git", "no git repository").is_some(),
+        "{run}"
+    );
     let env = TestEnv::with_ensemble(EMPTY);
     env.git(&["init", "--quiet"]);
     let env = env.variable("PATH", "/nowhere");
     let run = doctor(&env, &[]).exits(1);
     let found = find(&checks(&run), "git", "git").unwrap();
-    assert!(found["fix"].as_str().unwrap().ends_with("install git"), "{run}");
+    assert!(
+        found["fix"].as_str().unwrap().ends_with("install git"),
+        "{run}"
+    );
 }
 
 #[test]
 fn low_limits_of_the_shell_are_told_and_the_command_raises_them() {
     let env = TestEnv::with_ensemble(EMPTY);
-    let run = env.unfurl_after("ulimit -Sn 100; ulimit -Sf 100", &["doctor", "--output", "json"]);
+    let run = env.unfurl_after(
+        "ulimit -Sn 100; ulimit -Sf 100",
+        &["doctor", "--output", "json"],
+    );
     let files = find(&checks(&run), "limits", "open only 100 files").unwrap();
     let size = find(&checks(&run), "limits", "a file can have at most").unwrap();
     let fixes = [files, size].map(|check| check["fix"].as_str().unwrap().to_owned());
     let lines = format!("ulimit -Sn 100; ulimit -Sf 100; {}; {}", fixes[0], fixes[1]);
     let run = env.unfurl_after(&lines, &["doctor", "--output", "json"]);
-    assert!(find(&checks(&run), "limits", "not limited too much").is_some(), "{run}");
+    assert!(
+        find(&checks(&run), "limits", "not limited too much").is_some(),
+        "{run}"
+    );
 }
 
 #[test]

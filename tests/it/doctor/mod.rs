@@ -50,7 +50,10 @@ fn checks(run: &Run) -> Vec<Json> {
     for check in &checks {
         let state = check["state"].as_str().unwrap();
         let is_problem = state == "warning" || state == "error";
-        assert!(!is_problem || check["fix"].is_string(), "no command: {check}");
+        assert!(
+            !is_problem || check["fix"].is_string(),
+            "no command: {check}"
+        );
     }
     checks
 }

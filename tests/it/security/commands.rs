@@ -18,6 +18,7 @@ const COMMANDS: &[&[&str]] = &[
     &["export"],
     &["status", "--query", "::a::p"],
     &["plan", "--why", "--output", "json"],
+    &["doctor", "--commit"],
 ];
 
 /// Files and folders of the operating system that any program reads, with everything below them.
