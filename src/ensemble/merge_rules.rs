@@ -53,9 +53,14 @@ pub(crate) fn set_up_merging(
     repository.ensure_merge_rules(&driver, &rules)
 }
 
+/// Whether git in this clone merges records with the merge driver.
+pub(crate) fn has_merge_driver(repository: &Repository) -> bool {
+    repository.merge_driver(DRIVER).is_some()
+}
+
 /// Returns a message for the user if the clone lacks the merge driver, once for each clone.
 pub(super) fn missing_driver_notice(repository: &Repository) -> Option<String> {
-    if repository.merge_driver(DRIVER).is_some() || !repository.is_first_time(NOTICE_MARKER) {
+    if has_merge_driver(repository) || !repository.is_first_time(NOTICE_MARKER) {
         return None;
     }
     Some(format!(

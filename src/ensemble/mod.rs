@@ -50,7 +50,7 @@ pub use journal_recovery::CrashedJob;
 pub use locked_ensemble::{LockedEnsemble, RecordError};
 pub(crate) use log_file::LogFile;
 pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource, manifest_keys};
-pub(crate) use merge_rules::set_up_merging;
+pub(crate) use merge_rules::{has_merge_driver, set_up_merging};
 pub use merging::merge_ensembles;
 pub use own_files::{open_folder, refuse_links};
 pub use publish::PublishError;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::check::{Check, CheckState, DoctorReport};
 use super::subject::{Subject, install_command, quoted};
+use crate::ensemble::has_merge_driver;
 use crate::git::{Divergence, Error, Repository};
 use crate::session::{distinct_repositories, repositories_of};
 use crate::system::fs;
@@ -155,6 +156,11 @@ fn check_upstream(
         return;
     };
     let root = quoted(repository.root());
+    if !has_merge_driver(repository) {
+        let message = "git merges records of other users line by line";
+        let check = Check::note("git-merge", name, message);
+        report.push(check.fix(subject.command("git-setup")));
+    }
     match repository.divergence(&upstream) {
         Ok(Some(Divergence { ahead, behind })) if ahead > 0 && behind > 0 => {
             let message = format!(
@@ -190,7 +196,10 @@ fn check_upstream(
             name,
             format!("`{upstream}` answers"),
         )),
-        Err(error) => report
-            .push(of_error(name, &error, CheckState::Warning).fix(format!("git -C {root} fetch"))),
+        Err(error) => {
+            let mut check = of_error(name, &error, CheckState::Warning);
+            check.id = "git-upstream";
+            report.push(check.fix(format!("git -C {root} fetch")));
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::TestEnv;
 
-use super::{EMPTY, checks, doctor, find, is_fixed_by_its_command};
+use super::{EMPTY, checks, doctor, find, is_fixed_by_its_command, shell};
 
 #[test]
 fn without_an_ensemble_the_machine_is_checked_for_a_first_project() {
@@ -105,4 +105,25 @@ fn a_folder_that_cannot_be_read_is_no_crash() {
     fs::create_dir(env.work().join("gone")).unwrap();
     let run = env.unfurl_after("cd gone && rmdir ../gone", &["doctor"]);
     run.does_not_panic();
+}
+
+#[test]
+fn a_folder_that_this_user_cannot_write_is_told() {
+    requires!("root");
+    requires!("setpriv");
+    let env = TestEnv::with_ensemble(EMPTY);
+    let line = "chmod 755 ..; exec setpriv --reuid 65534 --regid 65534 --clear-groups unfurl doctor --output json";
+    let run = shell(&env, line).does_not_panic();
+    let found = find(&checks(&run), "permissions", "the folder of the ensemble").unwrap();
+    assert_eq!(found["state"], "error", "{run}");
+    assert!(
+        found["fix"].as_str().unwrap().starts_with("sudo chown "),
+        "{run}"
+    );
+    fs::set_permissions(
+        env.work(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o700),
+    )
+    .unwrap();
+    shell(&env, line).does_not_panic().exits(1);
 }

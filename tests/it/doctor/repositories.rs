@@ -132,6 +132,23 @@ fn the_upstream_is_compared_as_of_the_last_fetch() {
 }
 
 #[test]
+fn a_repository_of_another_user_is_an_error_and_the_command_permits_it() {
+    requires!("root");
+    let env = without_identity(repository());
+    for path in [env.work(), env.work().join(".git")] {
+        std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+    }
+    is_fixed_by_its_command(&env, &[], ("error", "ensemble", "belongs to"));
+}
+
+#[test]
+fn a_missing_merge_driver_is_told_where_others_push() {
+    is_fixed_by_its_command(&diverged(), &[], ("note", "git-merge", "line by line"));
+    let run = doctor(&repository(), &[]);
+    assert_eq!(find(&checks(&run), "git-merge", ""), None, "{run}");
+}
+
+#[test]
 fn the_remote_is_asked_only_online() {
     let env = diverged();
     env.git(&["merge", "--quiet", "--ff-only", "origin/main"]);
