@@ -9,10 +9,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::command_line::{Cli, Command};
 use super::commands::{
-    clone, commit, explain, export, fact, forward, git, history, hosts, init, job, lock,
+    clone, commit, doctor, explain, export, fact, forward, git, history, hosts, init, job, lock,
     merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
-    commit, doctor, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver,
-    op, plan, recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};
