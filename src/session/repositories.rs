@@ -27,5 +27,8 @@ pub(crate) fn involved_repositories(session: &Session) -> Result<Vec<InvolvedRep
             add(&mut all, name, &folder, trust)?;
         }
     }
+    for package in &session.packages {
+        add(&mut all, &package.request.id, &package.clone, trust)?;
+    }
     Ok(all)
 }

@@ -188,7 +188,7 @@ mod tests {
     fn every_file_of_the_examples_is_in_the_program() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ensembles");
         let mut there: Vec<String> = Vec::new();
-        for entry in fs::walk(&folder, &fs::WalkLimits::default()).unwrap() {
+        for entry in fs::walk(&folder, fs::WalkLimits::default()).unwrap() {
             let path = entry.path.strip_prefix(&folder).unwrap();
             if entry.kind == fs::EntryKind::File && path != Path::new("try.sh") {
                 there.push(path.display().to_string());

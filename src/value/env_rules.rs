@@ -174,10 +174,24 @@ pub fn filter_env<'r>(
     result
 }
 
-/// Replaces `${NAME}`, `${A|B}` (the first variable that is set) and `${NAME:default}`.
+/// Replaces `${NAME}`, `${A|B}` (the first variable that is set) and `${NAME:default}`. Without a value and a default,
+/// nothing stands in place of the reference.
 ///
 /// A backslash before `${` prevents the replacement and is removed.
 fn substitute_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+    replace_references(text, lookup, |_| String::new())
+}
+
+/// Does the same, but leaves references to variables that have neither a value nor a default.
+pub fn replace_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+    replace_references(text, lookup, str::to_owned)
+}
+
+fn replace_references(
+    text: &str,
+    lookup: impl Fn(&str) -> Option<String>,
+    unset: impl Fn(&str) -> String,
+) -> String {
     static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(\\+)?\$\{([\w|]+)(:.+?)?\}").expect("the pattern is a regular expression")
     });
@@ -188,12 +202,8 @@ fn substitute_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> 
             return whole[dropped..].to_owned();
         }
         let value = found[2].split('|').find_map(&lookup);
-        value.unwrap_or_else(|| {
-            found
-                .get(3)
-                .map_or("", |default| &default.as_str()[1..])
-                .to_owned()
-        })
+        let default = || Some(found.get(3)?.as_str()[1..].to_owned());
+        value.or_else(default).unwrap_or_else(|| unset(whole))
     };
     VARIABLE.replace_all(text, replace).into_owned()
 }

@@ -19,7 +19,7 @@ pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
 
 pub use digest::{Absorb, CanonicalWriter, canonical_sha256, hex, unfurl_digest, unfurl_json};
 pub use duration::seconds;
-pub use env_rules::{EnvRuleOptions, filter_env};
+pub use env_rules::{EnvRuleOptions, filter_env, replace_variables};
 pub use marks::Marks;
 pub use percent_encoding::{decode_percent, encode_percent};
 pub use secret::{Redactor, Secrets};

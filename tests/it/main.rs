@@ -11,6 +11,7 @@ mod requires;
 
 mod artifacts;
 mod bad_input;
+mod clone;
 mod commit;
 #[cfg(feature = "fault-injection")]
 mod crash;

@@ -5,6 +5,7 @@
 
 mod csar;
 mod fork;
+mod local_config;
 mod model;
 mod new_ensemble;
 mod report;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::csar::{self, OpenArchive};
+use super::local_config;
 use super::model::{Model, has_ensembles, model_at};
 use super::new_ensemble;
 use super::report::{CloneReport, ClonedThing};
@@ -14,7 +15,7 @@ use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::init::{self, EnsembleModel, InitRequest, NewRepository, project_around};
 use crate::ops::packages::{exclude, record_clone, unique_folder};
 use crate::package::SourceUrl;
-use crate::project::{MANIFEST, base_name};
+use crate::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER, base_name};
 use crate::session::current_dir;
 use crate::system::fs::{self, TemporaryDir};
 
@@ -88,10 +89,16 @@ fn clone_path(
         fs::parent_of(path)
     };
     let source_project = project_around(around);
-    if let Some(project) = &source_project
-        && destination.project.as_ref() == Some(project)
-    {
-        return ensemble_in_project(options, destination, project, path);
+    if let Some(project) = &destination.project {
+        let whole = if project.ends_with(PROJECT_FOLDER) {
+            fs::parent_of(project)
+        } else {
+            project
+        };
+        // An ensemble with a repository of its own is also in the project around it.
+        if path.starts_with(whole) || source_project.as_ref() == Some(project) {
+            return ensemble_in_project(options, destination, project, path);
+        }
     }
     let Some(repository) = repository_of(path)? else {
         let message = format!(
@@ -169,6 +176,12 @@ fn clone_into(
     let found = Found::in_clone(&built, origin)?;
     // In a new folder, the ensemble is created before the folder appears at its place.
     if destination.project.is_none() {
+        let variables = &options.init.variables;
+        local_config::create(&found.project, variables, &mut report)?;
+        for nested in report.nested.clone() {
+            local_config::create(&built.join(nested), variables, &mut report)?;
+        }
+        local_config::register_nested(&found.project, &report)?;
         let made = found.complete(options, &found.project, Path::new(""), &mut report)?;
         report.made = moved(made, &built, &place);
         finish(options, &built, &place, &mut report)?;
@@ -223,9 +236,7 @@ impl Found {
         let is_whole = project
             .as_deref()
             .is_none_or(|project| path == project || project.parent() == Some(&path))
-            || path
-                .file_name()
-                .is_some_and(|name| name == crate::project::PROJECT_FILE);
+            || path.file_name().is_some_and(|name| name == PROJECT_FILE);
         let has_ensemble = fs::is_file(&folder.join(MANIFEST));
         match project {
             Some(project) => Ok(Self {

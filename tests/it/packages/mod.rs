@@ -1,5 +1,6 @@
 //! Packages: which revision is used, how it gets into the project, and the section `lock`.
 
+mod documentation;
 mod hostile;
 mod lock;
 mod login;
