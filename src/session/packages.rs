@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::package_lock::{LockedRepository, PackageLock};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::git::{Repository, Revision};
+use crate::git::{Error, Repository, Revision};
 use crate::package::{
     Conflict, PackageRequest, PackageRule, Requirement, RuleError, Selection, parse_rules, select,
 };
@@ -46,14 +46,21 @@ pub(crate) struct UsedPackage {
 }
 
 impl UsedPackage {
-    /// Whether the clone has uncommitted changes.
+    /// Whether the clone has other files than its commit, also new ones that git does not ignore.
     pub(crate) fn is_dirty(&self) -> bool {
+        self.has_any(|repository| repository.file_changes(&[repository.root()]))
+    }
+
+    /// Whether files of the commit are changed.
+    fn has_changed_files(&self) -> bool {
+        self.has_any(Repository::uncommitted)
+    }
+
+    /// Whether a call lists files. A clone that cannot be read counts as changed.
+    fn has_any(&self, list: impl FnOnce(&Repository) -> Result<Vec<PathBuf>, Error>) -> bool {
         let repository = Repository::discover(&self.clone).ok().flatten();
-        repository.is_none_or(|repository| {
-            repository
-                .uncommitted()
-                .is_ok_and(|files| !files.is_empty())
-        })
+        let files = repository.and_then(|repository| list(&repository).ok());
+        files.is_none_or(|files| !files.is_empty())
     }
 }
 
@@ -264,7 +271,7 @@ fn wrong_revision(
         |name| format!("{name} ({})", short(&here.commit)),
     );
     let message = format!("the clone `{folder}` of `{url}` is at {current}, but {name} is needed");
-    if package.is_dirty() {
+    if package.has_changed_files() {
         let help = "commit or remove the changes there; until then, the clone is used as it is";
         return Some(
             Diagnostic::warning(format!("{message}; it has uncommitted changes"))
