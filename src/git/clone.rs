@@ -299,6 +299,24 @@ impl Repository {
         Some(revision)
     }
 
+    /// Whether the working tree has exactly the files of the checked-out commit; files that git ignores do not count.
+    ///
+    /// The content is compared, because an index that came with the files can hide changes.
+    pub fn has_files_of_head(&self) -> Result<bool, Error> {
+        let failed = || self.failed("compare the files with the commit");
+        let tree = self.inner.head().and_then(|head| head.peel_to_tree());
+        let tree = tree.map_err(failed())?;
+        let mut options = git2::DiffOptions::new();
+        options
+            .include_untracked(true)
+            .ignore_submodules(true)
+            .update_index(false);
+        let diff = self
+            .inner
+            .diff_tree_to_workdir(Some(&tree), Some(&mut options));
+        Ok(diff.map_err(failed())?.deltas().len() == 0)
+    }
+
     /// Copies the objects of a mirror into this clone, and checks out a commit without a branch.
     ///
     /// # Errors

@@ -258,10 +258,6 @@ impl Error {
                 "commits are signed because the git setting `commit.gpgsign` is true; fix the key, \
                  or set it to false"
             }
-            Self::NoRevision { tags, .. } if !tags.is_empty() => {
-                let tags: Vec<&str> = tags.iter().take(10).map(String::as_str).collect();
-                return Some(format!("tags that it has: {}", tags.join(", ")));
-            }
             Self::NotRun {
                 source: process::Error::NotFound { .. },
                 ..
@@ -269,6 +265,26 @@ impl Error {
             Self::Unreachable { .. } => {
                 "run `git fetch` there for details; credentials must come from a credential helper \
                  or an SSH agent, because this program does not prompt for them"
+            }
+            Self::WouldOverwrite { .. } => "commit them, or stash them with `git stash`",
+            Self::ForeignCommit { .. } => "combine them: `git pull --rebase`",
+            Self::Conflict { .. } => {
+                "nothing is lost: your branch and the remote branch contain both versions; `git \
+                 pull --rebase` shows the conflict, and `unfurl check` determines what exists"
+            }
+            _ => return self.clone_hint().or_else(|| self.trust_hint()),
+        };
+        Some(fixed.to_owned())
+    }
+}
+
+impl Error {
+    /// Returns the hint for a repository that could not be cloned.
+    fn clone_hint(&self) -> Option<String> {
+        let fixed = match self {
+            Self::NoRevision { tags, .. } if !tags.is_empty() => {
+                let tags: Vec<&str> = tags.iter().take(10).map(String::as_str).collect();
+                return Some(format!("tags that it has: {}", tags.join(", ")));
             }
             Self::NotFetched { .. } => {
                 "make sure that the address is right and reachable; credentials must come from a \
@@ -279,19 +295,11 @@ impl Error {
             Self::DangerousTree { .. } => {
                 "if you trust the repository, clone it yourself with `git clone`"
             }
-            Self::WouldOverwrite { .. } => "commit them, or stash them with `git stash`",
-            Self::ForeignCommit { .. } => "combine them: `git pull --rebase`",
-            Self::Conflict { .. } => {
-                "nothing is lost: your branch and the remote branch contain both versions; `git \
-                 pull --rebase` shows the conflict, and `unfurl check` determines what exists"
-            }
-            _ => return self.trust_hint(),
+            _ => return None,
         };
         Some(fixed.to_owned())
     }
-}
 
-impl Error {
     /// Returns the hint for a repository that the user does not trust.
     fn trust_hint(&self) -> Option<String> {
         let path = match self {

@@ -8,6 +8,7 @@ use super::command::{GitCommand, error_text};
 use super::isolation::Isolation;
 use super::local_remote::is_safe;
 use super::revision::{Revision, resolve, tag_names};
+use crate::package::HttpLogin;
 use crate::system::{fs, user};
 use crate::text::without_logins;
 
@@ -43,19 +44,6 @@ pub(super) const CHECKED_FETCH: [&str; 18] = [
     "-c",
     "fetch.fsck.missingSpaceBeforeEmail=ignore",
 ];
-
-/// A user name and a password for an address of HTTP.
-#[derive(Clone)]
-pub struct Login {
-    pub user: String,
-    pub password: Option<String>,
-}
-
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Login(<<REDACTED>>)")
-    }
-}
 
 /// A bare copy of a remote repository.
 pub struct Mirror {
@@ -113,8 +101,14 @@ impl Mirror {
         let parent = fs::parent_of(folder);
         let temporary = fs::TemporaryDir::create_in(parent, ".new-")?;
         let mut options = git2::RepositoryInitOptions::new();
-        options.bare(true).external_template(false).no_reinit(true);
         let path = temporary.path().join("git");
+        // Git would let the group of the user write it, if the umask permits that.
+        fs::create_dir_all(&path)?;
+        options
+            .bare(true)
+            .external_template(false)
+            .no_reinit(true)
+            .mkdir(false);
         let new = git2::Repository::init_opts(&path, &options).map_err(failed)?;
         let mut config = new.config().map_err(failed)?;
         config.set_str(ADDRESS_KEY, address).map_err(failed)?;
@@ -139,7 +133,7 @@ impl Mirror {
     }
 
     /// Fetches all branches and tags, and the default branch of the remote.
-    pub fn update(&self, login: Option<&Login>) -> Result<(), Error> {
+    pub fn update(&self, login: Option<&HttpLogin>) -> Result<(), Error> {
         if !is_safe(&self.address) || self.address.starts_with('-') {
             return Err(
                 self.unreachable("its address has characters that no host or user name has")
@@ -163,7 +157,7 @@ impl Mirror {
     }
 
     /// Fetches a commit that no branch and no tag may contain any more, as far as the remote still has it.
-    pub fn fetch_commit(&self, commit: &str, login: Option<&Login>) -> Result<(), Error> {
+    pub fn fetch_commit(&self, commit: &str, login: Option<&HttpLogin>) -> Result<(), Error> {
         if !self.has(commit) && git2::Oid::from_str(commit).is_ok() {
             self.fetch(&[&format!("+{commit}:{KEPT}/{commit}")], login)?;
         }
@@ -181,7 +175,7 @@ impl Mirror {
             .map_err(failed)
     }
 
-    fn fetch(&self, refs: &[&str], login: Option<&Login>) -> Result<(), Error> {
+    fn fetch(&self, refs: &[&str], login: Option<&HttpLogin>) -> Result<(), Error> {
         let mut words = CHECKED_FETCH.to_vec();
         words.extend([
             "fetch",
@@ -199,11 +193,11 @@ impl Mirror {
     }
 
     /// Runs git in the mirror and returns its output.
-    fn call(&self, words: &[&str], login: Option<&Login>) -> Result<String, Error> {
+    fn call(&self, words: &[&str], login: Option<&HttpLogin>) -> Result<String, Error> {
         let place = format!("--git-dir={}", self.folder.display());
         let mut settings = Vec::new();
         let set = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        if let Some(Login { user, password }) = login {
+        if let Some(HttpLogin { user, password }) = login {
             match password {
                 // The login of the address comes before those of the user's helpers, as in git.
                 Some(_) => settings.extend([
@@ -216,7 +210,7 @@ impl Mirror {
         let all = std::iter::once(place).chain(words.iter().map(|word| (*word).to_owned()));
         let mut call =
             GitCommand::new(&self.folder, all).variables(&self.isolation.with_settings(&settings));
-        if let Some(Login { user, password }) = login {
+        if let Some(HttpLogin { user, password }) = login {
             let password = password.clone().unwrap_or_default();
             call = call
                 .set_env("UNFURL_GIT_USER", user)

@@ -44,7 +44,7 @@ pub use commit::CommitOutcome;
 pub use error::Error;
 pub use exposed_file::exposed_password_warning;
 pub use merge_drivers::{MergeDriver, MergeRule};
-pub use mirror::{Login, Mirror, refuse_foreign};
+pub use mirror::{Mirror, refuse_foreign};
 pub use own_driver::own_command as own_merge_command;
 pub use rebase::{FileVersions, MergedFile, RebaseRules, merge_lines};
 pub use remote::{Divergence, PushOutcome, Upstream};

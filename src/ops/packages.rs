@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
 use super::init::exclude_pattern;
-use crate::git::{self, CloneRequest, Login, Mirror, Repository, clone_repository};
-use crate::package::SourceUrl;
+use crate::git::{self, CloneRequest, Mirror, Repository, clone_repository};
+use crate::package::{HttpLogin, SourceUrl};
 use crate::project::{
     CacheError, CloneCache, NETWORK_PERMISSION, base_name, home_project_folder, record_cloned,
 };
@@ -139,13 +139,9 @@ fn fetch(target: &PackageTarget, root: &Path) -> Result<Option<Fetched>, Failure
     }
     let mut source = target.request.source();
     let login = source.take_login();
-    let login = login.map(|login| Login {
-        user: login.user,
-        password: login.password,
-    });
     let url = SourceUrl {
         path: String::new(),
-        ..source.clone()
+        ..source
     };
     let cache = CloneCache::of_user(&Env::of_this_process())?;
     let locked = cache.lock(&url)?;
@@ -154,53 +150,81 @@ fn fetch(target: &PackageTarget, root: &Path) -> Result<Option<Fetched>, Failure
     if login.is_some_and(|login| login.password.is_some()) {
         notes += "; the password of its address is not stored in the clone: use a credential helper of git";
     }
-    let name = wanted_name(target, mirror);
-    let commit = target.locked.as_ref().map(|locked| locked.commit.clone());
-    if let Some(repository) = clone {
-        let commit = match commit
-            .clone()
-            .or_else(|| Some(mirror.resolve(name.as_deref())?.commit))
-        {
-            Some(commit) => commit,
-            None => return Err(no_revision(&url, name, mirror)),
-        };
-        repository.switch_to(mirror.folder(), &commit)?;
-        mirror.keep(&commit)?;
-        let shown = name.unwrap_or(commit);
-        let folder = repository.root().to_owned();
-        return Ok(Some(Fetched {
-            notice: format!("`{}` has {shown} of `{url}` now{notes}", folder.display()),
-            folder,
-            is_new: false,
-        }));
-    }
+    let wanted = WantedRevision {
+        name: wanted_name(target, mirror),
+        commit: target.locked.as_ref().map(|locked| locked.commit.clone()),
+        url,
+    };
+    let fetched = match clone {
+        Some(repository) => switch(&repository, mirror, wanted)?,
+        None => make_clone(root, mirror, wanted)?,
+    };
+    Ok(Some(Fetched {
+        notice: fetched.notice + &notes,
+        ..fetched
+    }))
+}
+
+/// The revision that a clone gets.
+struct WantedRevision {
+    /// The address, without a login.
+    url: SourceUrl,
+    /// The tag or branch; `None` for the default branch.
+    name: Option<String>,
+    /// The locked commit.
+    commit: Option<String>,
+}
+
+/// Checks out another revision in a clone.
+fn switch(
+    repository: &Repository,
+    mirror: &Mirror,
+    wanted: WantedRevision,
+) -> Result<Fetched, Failure> {
+    let WantedRevision { url, name, commit } = wanted;
+    let named = || Some(mirror.resolve(name.as_deref())?.commit);
+    let Some(commit) = commit.or_else(named) else {
+        return Err(no_revision(&url, name, mirror));
+    };
+    repository.switch_to(mirror.folder(), &commit)?;
+    mirror.keep(&commit)?;
+    let shown = name.unwrap_or(commit);
+    let folder = repository.root().to_owned();
+    Ok(Fetched {
+        notice: format!("`{}` has {shown} of `{url}` now", folder.display()),
+        folder,
+        is_new: false,
+    })
+}
+
+/// Makes a clone in the folder of a project.
+fn make_clone(root: &Path, mirror: &Mirror, wanted: WantedRevision) -> Result<Fetched, Failure> {
+    let WantedRevision { url, name, commit } = wanted;
     let folder = unique_folder(root, &base_name(&url.address));
-    let request = CloneRequest {
+    let cloned = clone_repository(&CloneRequest {
         source: mirror.folder(),
         origin: &url.address,
         target: &folder,
         revision: name.as_deref(),
         commit: commit.as_deref(),
-    };
-    let cloned = clone_repository(&request)?;
-    mirror.keep(&cloned.revision.commit)?;
-    let shown = name
-        .or(cloned.revision.branch)
-        .unwrap_or(cloned.revision.commit);
+    })?;
+    let revision = cloned.revision;
+    mirror.keep(&revision.commit)?;
+    let shown = name.or(revision.branch).unwrap_or(revision.commit);
+    let place = folder.display();
+    let mut notice = format!("`{url}` was cloned to `{place}` at {shown}");
     if !cloned.submodules.is_empty() {
-        notes += &format!(
-            "; its submodules were not fetched: {}",
-            cloned.submodules.join(", ")
-        );
+        let submodules = cloned.submodules.join(", ");
+        notice += &format!("; its submodules were not fetched: {submodules}");
     }
-    Ok(Some(Fetched {
-        notice: format!(
-            "`{url}` was cloned to `{}` at {shown}{notes}",
-            folder.display()
-        ),
+    if cloned.uses_lfs {
+        notice += "; its files of git-lfs were not downloaded";
+    }
+    Ok(Fetched {
+        notice,
         folder,
         is_new: true,
-    }))
+    })
 }
 
 fn no_revision(url: &SourceUrl, name: Option<String>, mirror: &Mirror) -> Failure {
@@ -236,7 +260,7 @@ fn update(
     target: &PackageTarget,
     mirror: &Mirror,
     is_known: bool,
-    login: Option<&Login>,
+    login: Option<&HttpLogin>,
 ) -> Result<String, Failure> {
     let tag = target
         .selection

@@ -12,6 +12,6 @@ mod version;
 
 pub use request::PackageRequest;
 pub use rules::{PackageRule, RuleError, apply_rules, parse_rules};
-pub use selection::{Conflict, Requirement, Selection, select};
+pub use selection::{Conflict, Selection, select};
 pub use source_url::{HttpLogin, SourceUrl, comparable_address, is_git_address};
 pub use version::Version;

@@ -5,13 +5,6 @@ use indexmap::IndexMap;
 use super::request::PackageRequest;
 use super::version::Version;
 
-/// A request for a package, with the place that states it.
-#[derive(Debug, Clone)]
-pub struct Requirement<P> {
-    pub request: PackageRequest,
-    pub place: P,
-}
-
 /// The revision of a package that all requests agree on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
@@ -33,10 +26,10 @@ pub struct Conflict {
 }
 
 /// Selects a revision for each package.
-pub fn select<P>(requirements: &[Requirement<P>]) -> (IndexMap<String, Selection>, Vec<Conflict>) {
+pub fn select(requests: &[PackageRequest]) -> (IndexMap<String, Selection>, Vec<Conflict>) {
     let mut selected: IndexMap<String, Selection> = IndexMap::new();
     let mut conflicts = Vec::new();
-    for (position, Requirement { request, .. }) in requirements.iter().enumerate() {
+    for (position, request) in requests.iter().enumerate() {
         let own = Selection {
             decided_by: position,
             revision: request.revision.clone(),
@@ -72,7 +65,7 @@ pub fn select<P>(requirements: &[Requirement<P>]) -> (IndexMap<String, Selection
             },
         }
     }
-    for (position, Requirement { request, .. }) in requirements.iter().enumerate() {
+    for (position, request) in requests.iter().enumerate() {
         let Some(known) = selected.get_mut(&request.id) else {
             continue;
         };
@@ -109,14 +102,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn requirements(urls: &[String]) -> Vec<Requirement<usize>> {
+    fn requests(urls: &[String]) -> Vec<PackageRequest> {
         let requests = urls
             .iter()
             .map(|url| PackageRequest::of(url, None).unwrap());
-        let numbered = requests.enumerate();
-        numbered
-            .map(|(place, request)| Requirement { request, place })
-            .collect()
+        requests.collect()
     }
 
     fn chosen(revisions: &[&str]) -> String {
@@ -124,7 +114,7 @@ mod tests {
             .iter()
             .map(|revision| format!("a.b/c#{revision}"))
             .collect();
-        let (selected, conflicts) = select(&requirements(&urls));
+        let (selected, conflicts) = select(&requests(&urls));
         if let Some(Conflict { first, second }) = conflicts.first() {
             return format!("{} and {} conflict", revisions[*first], revisions[*second]);
         }
@@ -162,14 +152,14 @@ mod tests {
             swap in any::<prop::sample::Index>(),
         ) {
             let versions = |urls: &[String]| {
-                let all = requirements(urls);
+                let all = requests(urls);
                 let (selected, conflicts) = select(&all);
                 assert!(conflicts.is_empty());
-                for Requirement { request, .. } in &all {
+                for request in &all {
                     let selection = &selected[&request.id];
                     let version = Version::parse(selection.revision.as_deref().unwrap()).unwrap();
                     assert!(version >= request.version().unwrap());
-                    assert_eq!(all[selection.decided_by].request.version().unwrap(), version);
+                    assert_eq!(all[selection.decided_by].version().unwrap(), version);
                 }
                 let mut found: Vec<_> = selected.into_iter().map(|(id, it)| {
                     let version = Version::parse(&it.revision.unwrap()).unwrap();

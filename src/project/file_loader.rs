@@ -477,7 +477,7 @@ impl Loader for FileLoader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::{Mapping, NodeKind};
+    use crate::yaml::NodeKind;
 
     struct LoaderFixture {
         folder: tempfile::TempDir,

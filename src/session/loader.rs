@@ -201,12 +201,9 @@ pub(crate) fn package_targets(
 ) -> Result<Vec<PackageTarget>, LoadError> {
     let (targets, _) = with_loader(found, |loader| {
         let orphans = &mut OrphanTemplates::default();
-        let (manifest, environment) = match read_head(found, loader, options, orphans) {
-            Ok(head) => head,
+        let Ok((manifest, environment)) = read_head(found, loader, options, orphans) else {
             // Packages that the manifest includes come first.
-            Err(_) => {
-                return Ok(packages::targets(loader.package_uses(), &PackageLock::default()).0);
-            }
+            return Ok(packages::targets(loader.package_uses(), &PackageLock::default()).0);
         };
         let lock = PackageLock::of(&manifest);
         if loader.package_rules().is_empty() {

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::package_lock::{LockedRepository, PackageLock};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::git::{Error, Repository, Revision};
+use crate::git::{Repository, Revision};
 use crate::package::{
-    Conflict, PackageRequest, PackageRule, Requirement, RuleError, Selection, parse_rules, select,
+    Conflict, PackageRequest, PackageRule, RuleError, Selection, parse_rules, select,
 };
 use crate::project::{Environment, FileLoader, PackageUse, fetch_help};
 use crate::system::env::Env;
@@ -48,18 +48,15 @@ pub(crate) struct UsedPackage {
 impl UsedPackage {
     /// Whether the clone has other files than its commit, also new ones that git does not ignore.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.has_any(|repository| repository.file_changes(&[repository.root()]))
+        let repository = Repository::discover(&self.clone).ok().flatten();
+        let is_same = repository.and_then(|repository| repository.has_files_of_head().ok());
+        is_same != Some(true)
     }
 
     /// Whether files of the commit are changed.
     fn has_changed_files(&self) -> bool {
-        self.has_any(Repository::uncommitted)
-    }
-
-    /// Whether a call lists files. A clone that cannot be read counts as changed.
-    fn has_any(&self, list: impl FnOnce(&Repository) -> Result<Vec<PathBuf>, Error>) -> bool {
         let repository = Repository::discover(&self.clone).ok().flatten();
-        let files = repository.and_then(|repository| list(&repository).ok());
+        let files = repository.and_then(|repository| repository.uncommitted().ok());
         files.is_none_or(|files| !files.is_empty())
     }
 }
@@ -115,14 +112,8 @@ pub(super) fn targets(
     uses: &[PackageUse],
     lock: &PackageLock,
 ) -> (Vec<PackageTarget>, Diagnostics) {
-    let requirements: Vec<Requirement<()>> = uses
-        .iter()
-        .map(|used| Requirement {
-            request: used.request.clone(),
-            place: (),
-        })
-        .collect();
-    let (selected, conflicts) = select(&requirements);
+    let requests: Vec<PackageRequest> = uses.iter().map(|used| used.request.clone()).collect();
+    let (selected, conflicts) = select(&requests);
     let mut problems: Diagnostics = conflicts
         .iter()
         .map(|conflict| conflict_of(uses, *conflict))
@@ -181,21 +172,21 @@ pub(super) fn check(
 ) -> Vec<UsedPackage> {
     let mut used = Vec::new();
     for target in targets {
-        let repository = target
-            .clone
-            .as_ref()
-            .and_then(|root| Repository::discover(root).ok().flatten());
-        let Some((repository, revision)) =
-            repository.and_then(|it| Some((it.checked_out()?, it)).map(|(a, b)| (b, a)))
-        else {
+        if is_locked && target.locked.is_none() {
+            problems.push(not_locked(target));
+        }
+        let repository = target.clone.as_ref();
+        let repository = repository.and_then(|root| Repository::discover(root).ok().flatten());
+        let found = repository.and_then(|repository| Some((repository.checked_out()?, repository)));
+        let Some((revision, repository)) = found else {
             continue;
         };
         let root = repository.root().to_owned();
         let package = used_package(target, root, revision);
         if is_locked {
-            unlocked(target, &package)
-                .into_iter()
-                .for_each(|problem| problems.push(problem));
+            for problem in unlocked(target, &package) {
+                problems.push(problem);
+            }
         } else if let Some(problem) = wrong_revision(target, &repository, &package) {
             problems.push(problem);
         }
@@ -307,17 +298,23 @@ fn moved_tag(target: &PackageTarget, repository: &Repository) -> Option<Diagnost
     )
 }
 
+fn refused_by_lock(target: &PackageTarget, what: &str) -> Diagnostic {
+    let url = target.request.source();
+    let problem = Diagnostic::error(format!("`--locked`: the repository `{url}` {what}"));
+    problem.label(target.span, "used here")
+}
+
+fn not_locked(target: &PackageTarget) -> Diagnostic {
+    let help = "a job without `--locked` writes its commit into `lock` of the ensemble";
+    refused_by_lock(target, "is not locked").help(help)
+}
+
 /// Returns the ways in which a clone differs from the lock.
 fn unlocked(target: &PackageTarget, package: &UsedPackage) -> Vec<Diagnostic> {
-    let url = target.request.source();
-    let refused = |what: String| {
-        let problem = Diagnostic::error(format!("`--locked`: the repository `{url}` {what}"));
-        problem.label(target.span, "used here")
-    };
     let Some(locked) = &target.locked else {
-        let help = "a job without `--locked` writes its commit into `lock` of the ensemble";
-        return vec![refused("is not locked".to_owned()).help(help)];
+        return Vec::new();
     };
+    let refused = |what: String| refused_by_lock(target, &what);
     let mut problems = Vec::new();
     let here = &package.revision;
     if here.commit != locked.commit {

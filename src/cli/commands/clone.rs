@@ -17,6 +17,7 @@ use crate::text::shlex_quote;
 /// In a new folder, the project of the source is cloned; if it has no ensemble, one is created. In the project of the
 /// source, an ensemble is created. A clone grants no trust: neither hooks nor settings of the source have an effect.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "the options are independent")]
 pub(in crate::cli) struct CloneArgs {
     /// A project, an ensemble, a template, a CSAR, or the URL of a repository: `URL#REVISION:PATH`
     source: String,

@@ -33,7 +33,7 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
         ..session_options(&args.path, args.use_environment.as_deref(), cx)
     };
     packages::fetch_if_named(&options, &mut |text| {
-        cx.output.print_stderr(&format!("note: {text}\n"))
+        cx.output.print_stderr(&format!("note: {text}\n"));
     })?;
     let checked = validate::validate(&options)?;
     let failed = checked.iter().any(|one| one.problems.has_errors());

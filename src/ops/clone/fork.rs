@@ -50,7 +50,7 @@ mod tests {
         let text = "# mine\napiVersion: unfurl/v1.0.0\nkind: Ensemble\nmetadata: # m\n  uri: u\n  title: t\nspec:\n  \
                     service_template: # s\n    repositories: {self: {url: x}, lib: {url: y}}\nstatus: {a: 1}\nlastJob:\n  \
                     changeId: A\nlock: {}\n";
-        std::fs::write(&path, text).unwrap();
+        fs::write_plain(&path, text.as_bytes(), None).unwrap();
         insta::assert_snapshot!(forked(&path).unwrap(), @"
         # mine
         apiVersion: unfurl/v1.0.0

@@ -32,11 +32,14 @@ pub(super) fn create(
     }
     let text = folder.read(Path::new(TEMPLATE), MAX_BYTES)?;
     let text = String::from_utf8_lossy(&text);
-    let lines = text.lines().filter(|line| !line.starts_with("##"));
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    let mut kept = String::new();
+    for line in text.lines().filter(|line| !line.starts_with("##")) {
+        kept += line;
+        kept.push('\n');
+    }
     let new = VaultPassword::generate("")?.password;
     let has_new = std::cell::Cell::new(false);
-    let text = replace_variables(&text, |name| {
+    let text = replace_variables(&kept, |name| {
         let known = variables.iter().rev().find(|(known, _)| known == name);
         match known {
             Some((_, value)) => Some(escaped(value)),

@@ -34,10 +34,10 @@ pub struct CloneReport {
 }
 
 impl CloneReport {
-    pub(super) fn new(made: ClonedThing, source: impl ToString) -> Self {
+    pub(super) fn new(made: ClonedThing, source: String) -> Self {
         Self {
             made,
-            source: source.to_string(),
+            source,
             folder: None,
             revision: None,
             nested: Vec::new(),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::report::CloneReport;
-use crate::git::{self, CloneRequest, Cloned, Login, Repository, clone_repository};
+use crate::git::{self, CloneRequest, Cloned, Repository, clone_repository};
 use crate::ops::failure::Failure;
 use crate::ops::packages::exclude;
 use crate::package::SourceUrl;
@@ -26,10 +26,6 @@ pub(super) fn clone_address(
         ..url.clone()
     };
     let login = url.take_login();
-    let login = login.map(|login| Login {
-        user: login.user,
-        password: login.password,
-    });
     let address = SourceUrl {
         revision: None,
         ..url.clone()

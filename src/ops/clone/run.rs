@@ -132,7 +132,7 @@ fn ensemble_in_project(
     project: &Path,
     path: &Path,
 ) -> Result<CloneReport, Failure> {
-    let source = path.display();
+    let source = path.display().to_string();
     if options.init.empty || options.design {
         return Ok(CloneReport::new(
             ClonedThing::Project(project.to_owned()),
@@ -140,7 +140,7 @@ fn ensemble_in_project(
         ));
     }
     let Some(model) = model_at(path, project, &options.init.session)? else {
-        return Err(nothing_found(&source.to_string()));
+        return Err(nothing_found(&source));
     };
     let (folder, notes) = new_ensemble::create(options, project, &destination.inside(), model)?;
     let mut report = CloneReport::new(ClonedThing::Ensemble(folder), source);
@@ -370,7 +370,10 @@ fn clone_archive(
     archive: &Path,
 ) -> Result<CloneReport, Failure> {
     let opened = csar::open(archive)?;
-    let mut report = CloneReport::new(ClonedThing::Project(PathBuf::new()), archive.display());
+    let mut report = CloneReport::new(
+        ClonedThing::Project(PathBuf::new()),
+        archive.display().to_string(),
+    );
     let Some(project) = &destination.project else {
         let place = &destination.folder;
         make_room(options, place, &mut report)?;

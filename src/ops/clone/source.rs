@@ -34,7 +34,7 @@ impl Source {
         }
         let here = current_dir()?;
         let path = fs::absolute(Path::new(text), &here);
-        let is_bare = text.trim_end_matches('/').ends_with(".git");
+        let is_bare = text.trim_end_matches('/').strip_suffix(".git").is_some();
         if !fs::exists(&path) || is_bare {
             if is_git_address(text) {
                 return Ok(Self::Git(local_address_made_absolute(

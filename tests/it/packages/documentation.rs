@@ -21,9 +21,8 @@ fn each_command_of_the_page_works() {
         blocks.nth(number).unwrap().to_owned()
     };
     let indented = |text: String| {
-        text.lines()
-            .map(|line| format!("    {line}\n"))
-            .collect::<String>()
+        let lines: Vec<String> = text.lines().map(|line| format!("    {line}\n")).collect();
+        lines.concat()
     };
     env.write(
         "proj/ensemble/ensemble.yaml",

@@ -182,3 +182,35 @@ fn a_lock_of_unfurl_is_read() {
         (commit, "one".to_owned())
     );
 }
+
+#[test]
+fn changes_that_an_index_hides_are_found() {
+    let env = deployed("'https://example.test/lib.git'");
+    deploy(&env, &["--locked"]).succeeds();
+    env.git(&[
+        "-C",
+        "proj/lib",
+        "update-index",
+        "--assume-unchanged",
+        "types.yaml",
+    ]);
+    env.write("proj/lib/types.yaml", &types("evil"));
+    assert_eq!(env.git(&["-C", "proj/lib", "status", "--porcelain"]), "");
+    refused(deploy(&env, &["--locked"])).says(&["has uncommitted changes"]);
+}
+
+#[test]
+fn locked_names_each_repository_that_is_not_locked_also_missing_ones() {
+    let env = world();
+    use_library(&env, "'https://example.test/lib.git'");
+    let words = [
+        "validate",
+        "proj/ensemble",
+        "--locked",
+        "--allow",
+        "network",
+    ];
+    let run = refused(env.unfurl(words));
+    run.says(&["is not on this machine", "is not locked"]);
+    assert!(!env.work().join("proj/lib").exists());
+}

@@ -42,7 +42,7 @@ fn answer(folder: &Path, mut stream: TcpStream, seen: &Mutex<Vec<String>>) -> st
         }
         if let Some(value) = header.to_ascii_lowercase().strip_prefix("authorization:") {
             let start = header.len() - value.len();
-            login = header[start..].trim().to_owned();
+            header[start..].trim().clone_into(&mut login);
         }
     }
     let path = path.split('?').next().unwrap_or_default();
