@@ -159,6 +159,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Status(args) => status::status(&args, cx),
         Command::Validate(args) => validate::validate(&args, cx),
         Command::Doctor(args) => doctor::doctor(&args, cx),
+        Command::Doctor(args) => Ok(super::commands::doctor::doctor(&args, cx)),
         Command::Export(args) => export::export(&args, cx),
         Command::Commit(args) => commit::commit(&args, cx),
         Command::Git(args) => git::git(&args, cx),

@@ -4,6 +4,7 @@
 //!
 //! - `<!-- run: empty -->` starts in an empty folder, `<!-- run: in hello -->` in a copy of that example.
 //! - `<!-- run -->` continues where the last block of the page ended.
+//! - `<!-- run: … hosts web1+web2 -->` runs with an SSH server on this machine behind each of these names.
 //! - `<!-- run: … exit 1 -->` expects that exit code of the last command. Other commands must succeed.
 //! - `<!-- file: NAME -->` writes the block to that file for the next blocks.
 //! - `<!-- left out: REASON -->` does not run the block.
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use regex::Regex;
 
+use crate::hosts::sshd::{Sshd, user};
 use crate::support::{binary, copy};
 
 /// The line that ends the output of a command.
@@ -102,6 +104,7 @@ struct Place {
     root: tempfile::TempDir,
     /// The folder of the current block.
     folder: Option<PathBuf>,
+    sshd: Option<Sshd>,
 }
 
 impl Place {
@@ -111,7 +114,11 @@ impl Place {
             fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         symlink(binary(), root.path().join("bin/unfurl")).unwrap();
-        Self { root, folder: None }
+        Self {
+            root,
+            folder: None,
+            sshd: None,
+        }
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -132,6 +139,22 @@ impl Place {
             copy(&source, &home.join(example));
             self.folder = Some(home.join(example));
         }
+    }
+
+    /// Makes names of hosts stand for a server on this machine.
+    fn add_hosts(&mut self, names: &str) {
+        let ssh = self.path(HOME).join(".ssh");
+        let sshd = self.sshd.get_or_insert_with(Sshd::start);
+        let config = format!(
+            "Host {}\n HostName 127.0.0.1\n Port {}\n User {}\n IdentityFile {}\n UserKnownHostsFile {}\n",
+            names.replace('+', " "),
+            sshd.port,
+            user(),
+            sshd.path("id").display(),
+            sshd.path("known_hosts").display(),
+        );
+        fs::create_dir_all(&ssh).unwrap();
+        fs::write(ssh.join("config"), config).unwrap();
     }
 
     /// Runs commands, and returns their outputs with their exit codes.
@@ -241,10 +264,18 @@ fn matches(shown: &[&str], real: &[&str]) -> bool {
     }
 }
 
-/// The words of a directive: where a block starts, and the exit code of its last command.
-fn read_directive(words: &str) -> Result<(Option<Option<&str>>, i32), String> {
-    let mut start = None;
-    let mut code = 0;
+/// The words of a directive.
+#[derive(Debug, Default)]
+struct Directive<'d> {
+    /// Where the block starts: in an empty folder, or in an example.
+    start: Option<Option<&'d str>>,
+    hosts: Option<&'d str>,
+    /// The exit code of the last command.
+    code: i32,
+}
+
+fn read_directive(words: &str) -> Result<Directive<'_>, String> {
+    let mut read = Directive::default();
     let mut words = words.split([' ', ',']).filter(|word| !word.is_empty());
     while let Some(word) = words.next() {
         let mut next = || {
@@ -253,17 +284,18 @@ fn read_directive(words: &str) -> Result<(Option<Option<&str>>, i32), String> {
                 .ok_or_else(|| format!("`{word}` needs a word after it"))
         };
         match word {
-            "empty" => start = Some(None),
-            "in" => start = Some(Some(next()?)),
+            "empty" => read.start = Some(None),
+            "in" => read.start = Some(Some(next()?)),
+            "hosts" => read.hosts = Some(next()?),
             "exit" => {
-                code = next()?
+                read.code = next()?
                     .parse()
                     .map_err(|_| "`exit` needs a number".to_owned())?
             }
             other => return Err(format!("`{other}` is unknown in a `run` comment")),
         }
     }
-    Ok((start, code))
+    Ok(read)
 }
 
 /// Runs a block and returns its problem, if it has one.
@@ -293,11 +325,14 @@ fn check_block(block: &Block, place: &mut Place) -> Result<(), String> {
             "it is neither run nor left out: put `<!-- run: empty -->` above it".to_owned(),
         );
     };
-    let (start, code) = read_directive(words.trim_start_matches(':'))?;
-    match start {
+    let read = read_directive(words.trim_start_matches(':'))?;
+    match read.start {
         Some(example) => place.start(example),
         None if place.folder.is_none() => return Err("it continues no other block".to_owned()),
         None => {}
+    }
+    if let Some(names) = read.hosts {
+        place.add_hosts(names);
     }
     let commands = commands(&block.text);
     let results = place.run(&commands);
@@ -306,7 +341,7 @@ fn check_block(block: &Block, place: &mut Place) -> Result<(), String> {
         let Some((real, ended)) = results.get(number) else {
             return Err(format!("`{}` did not run", command.trim()));
         };
-        let expected = if number == last { code } else { 0 };
+        let expected = if number == last { read.code } else { 0 };
         if *ended != expected {
             return Err(format!("exit code {ended}:\n$ {command}{real}"));
         }
@@ -363,6 +398,7 @@ fn pages() -> Vec<PathBuf> {
 fn every_command_of_the_documentation_does_what_the_page_says() {
     requires!("git");
     requires!("python3");
+    requires!("sshd");
     let chosen = std::env::var("UNFURL_PAGE").unwrap_or_default();
     let pages: Vec<_> = pages()
         .into_iter()

@@ -6,7 +6,6 @@ use serde_json::{Value as Json, json};
 use crate::cli::args::format::OutputFormat;
 use crate::cli::output::{Context, shown_path};
 use crate::cli::request::session::session_options;
-use crate::ops::Failure;
 use crate::ops::doctor::{Check, CheckState, DoctorReport, DoctorRequest, examine};
 use crate::ui::{CheckLine, DoctorView};
 
@@ -34,7 +33,7 @@ pub(in crate::cli) struct DoctorArgs {
 }
 
 /// Checks the ensemble, prints the results, and returns the exit code.
-pub(in crate::cli) fn doctor(args: &DoctorArgs, cx: &Context) -> Result<u8, Failure> {
+pub(in crate::cli) fn doctor(args: &DoctorArgs, cx: &Context) -> u8 {
     let session = session_options(&args.ensemble, args.use_environment.as_deref(), cx);
     let report = examine(&DoctorRequest {
         session,
@@ -56,7 +55,7 @@ pub(in crate::cli) fn doctor(args: &DoctorArgs, cx: &Context) -> Result<u8, Fail
         OutputFormat::Json => cx.output.json(&json_of(&report, &view.verdict())),
         OutputFormat::None => {}
     }
-    Ok(u8::from(report.state() == CheckState::Error))
+    u8::from(report.state() == CheckState::Error)
 }
 
 fn place(check: &Check) -> Option<String> {

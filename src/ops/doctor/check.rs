@@ -44,6 +44,10 @@ pub struct Check {
 }
 
 impl Check {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers pass both errors and texts"
+    )]
     pub(super) fn new(
         id: &'static str,
         state: CheckState,

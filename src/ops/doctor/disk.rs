@@ -20,7 +20,7 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
     let named = [subject.folder(), Some(temporary_dir()), subject.user_home()];
     let mut devices = Vec::new();
     for folder in named.into_iter().flatten() {
-        let Some(folder) = existing(folder) else {
+        let Some(folder) = existing(&folder) else {
             continue;
         };
         let device = fs::identity_of(&folder).map(|found| found.device).ok();
@@ -35,7 +35,7 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
 }
 
 /// Returns the folder or the nearest one above it that exists.
-fn existing(folder: PathBuf) -> Option<PathBuf> {
+fn existing(folder: &Path) -> Option<PathBuf> {
     let mut above = folder.ancestors();
     above.find(|folder| fs::is_dir(folder)).map(Path::to_owned)
 }

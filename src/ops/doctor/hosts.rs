@@ -106,15 +106,14 @@ fn check_host(
         let check = Check::error("host-key", name, message).help(help);
         report.push(check.fix(format!("ssh-keyscan {port}{host} >> {file}")));
     }
-    if subject.request.online && destination.route == Route::Direct {
-        if let Err(error) = network::can_connect(&address.host, address.port, LIMIT) {
-            let message = format!("`{shown}` does not answer: {error}");
-            report.push(Check::error("host", name, message).fix(format!(
-                "ssh -v -p {} {}",
-                address.port,
-                quote_word(&format!("{}@{}", address.user, address.host))
-            )));
-        }
+    if subject.request.online
+        && destination.route == Route::Direct
+        && let Err(error) = network::can_connect(&address.host, address.port, LIMIT)
+    {
+        let login = quote_word(&format!("{}@{}", address.user, address.host));
+        let message = format!("`{shown}` does not answer: {error}");
+        let check = Check::error("host", name, message);
+        report.push(check.fix(format!("ssh -v -p {} {login}", address.port)));
     }
     if report.checks.len() == before {
         let asked = if subject.request.online {

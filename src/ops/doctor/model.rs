@@ -95,8 +95,8 @@ fn of_diagnostic(
     let fix = check.fix.clone();
     let fix = fix.or_else(|| place.is_some().then(|| subject.command("validate")));
     Check {
-        place,
         fix,
+        place,
         ..check
     }
 }

@@ -69,7 +69,8 @@ fn check_secrets(folder: &Path, report: &mut DoctorReport) {
     for name in SECRET_FOLDERS {
         for entry in fs::list(&folder.join(name)).unwrap_or_default() {
             let is_file = entry.kind == fs::EntryKind::File;
-            let is_key = name == "secrets" || entry.name.ends_with(".key");
+            let is_key =
+                name == "secrets" || entry.path.extension().is_some_and(|end| end == "key");
             let mode = fs::mode_of(&entry.path).unwrap_or_default();
             if is_file && is_key && mode & OTHERS_MAY_READ != 0 {
                 let (path, mode) = (entry.path.display(), mode & 0o777);

@@ -40,21 +40,14 @@ impl Scanner<'_> {
     fn step(&mut self) -> Option<()> {
         let next = *self.rest.peek()?;
         match next {
-            ' ' | '\t' => {
+            ' ' | '\t' | ')' => {
                 self.rest.next();
             }
-            '\n' | ';' | '|' | '&' => {
+            '\n' | ';' | '|' | '&' | '(' => {
                 self.rest.next();
                 self.at_command = true;
             }
             '#' => while self.rest.next().is_some_and(|c| c != '\n') {},
-            '(' => {
-                self.rest.next();
-                self.at_command = true;
-            }
-            ')' => {
-                self.rest.next();
-            }
             '<' | '>' => self.redirection()?,
             _ => self.word()?,
         }
