@@ -1,5 +1,7 @@
 //! The results of the checks: one [`Check`] for each fact, and the verdict over all of them.
 
+use std::collections::HashSet;
+
 use crate::diagnostic::SourcePosition;
 
 /// The state of a check, from harmless to serious.
@@ -133,11 +135,21 @@ pub struct DoctorReport {
     pub checks: Vec<Check>,
     /// Whether there was an ensemble to check.
     pub has_ensemble: bool,
+    /// The checks so far, so that none is listed twice.
+    seen: HashSet<(&'static str, String, String)>,
 }
 
 impl DoctorReport {
+    pub(super) fn new(has_ensemble: bool) -> Self {
+        Self {
+            has_ensemble,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn push(&mut self, check: Check) {
-        if !self.checks.contains(&check) {
+        let key = (check.id, check.subject.clone(), check.message.clone());
+        if self.seen.insert(key) {
             self.checks.push(check);
         }
     }

@@ -30,10 +30,7 @@ const CHECKS: [fn(&Subject<'_>, &mut DoctorReport); 15] = [
 /// Checks the ensemble that the options select, or only this machine if there is none.
 pub fn examine(request: &DoctorRequest) -> DoctorReport {
     let subject = Subject::find(request);
-    let mut report = DoctorReport {
-        has_ensemble: subject.has_ensemble(),
-        ..DoctorReport::default()
-    };
+    let mut report = DoctorReport::new(subject.has_ensemble());
     for check in CHECKS {
         check(&subject, &mut report);
     }

@@ -1,6 +1,6 @@
 //! Checks the machines on which operations run: their addresses, keys and known host keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use crate::value::Handle;
 
 /// The time limit for the answer of a host.
 const LIMIT: Duration = Duration::from_secs(5);
+/// The maximum number of hosts that are checked. For each one, the files with known host keys are read.
+const MAX_HOSTS: usize = 200;
 
 pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
     let Some(loaded) = subject.ensemble() else {
@@ -23,7 +25,13 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
     let base = loaded.session.manifest.base_dir().to_owned();
     let locator = EndpointLocator::new(subject.env.clone(), base).offline();
     let evaluator = loaded.evaluator();
-    for (handle, users) in hosts(loaded, report) {
+    let hosts = hosts(loaded, report);
+    if hosts.len() > MAX_HOSTS {
+        let more = hosts.len() - MAX_HOSTS;
+        let message = format!("only the first {MAX_HOSTS} hosts are checked; others: {more}");
+        report.push(Check::note("host", "hosts", message));
+    }
+    for (handle, users) in hosts.into_iter().take(MAX_HOSTS) {
         let name = loaded.topology.entity(handle).name.to_string();
         let users = names(&users);
         match loaded.topology.endpoint(handle, &evaluator) {
@@ -48,9 +56,9 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
 }
 
 /// Returns the machines that operations name as their hosts, with the operations.
-fn hosts(loaded: &LoadedEnsemble, report: &mut DoctorReport) -> BTreeMap<Handle, Vec<String>> {
+fn hosts(loaded: &LoadedEnsemble, report: &mut DoctorReport) -> BTreeMap<Handle, BTreeSet<String>> {
     let topology = &loaded.topology;
-    let mut found: BTreeMap<Handle, Vec<String>> = BTreeMap::new();
+    let mut found: BTreeMap<Handle, BTreeSet<String>> = BTreeMap::new();
     for of in topology.nodes() {
         let Some(node) = topology.entity(of).node() else {
             continue;
@@ -64,17 +72,15 @@ fn hosts(loaded: &LoadedEnsemble, report: &mut DoctorReport) -> BTreeMap<Handle,
             match topology.operation_host(of, host) {
                 Ok(None) => {}
                 Ok(Some(host)) => {
-                    let users = found.entry(host).or_default();
-                    if !users.contains(&label) {
-                        users.push(label);
-                    }
+                    found.entry(host).or_default().insert(label);
                 }
-                Err(message) => {
+                Err(message) if report.checks.len() < MAX_HOSTS => {
                     let mut check = Check::note("host", "hosts", message);
                     let span = implementation.span;
                     check.place = loaded.session.sources.position(span);
                     report.push(check);
                 }
+                Err(_) => {}
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Checks the implementations of the ensemble's operations: configurators, programs and files that they name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::check::{Check, DoctorReport};
@@ -14,11 +14,13 @@ use crate::value::{Map, Value};
 
 /// The folders that are searched if no variable names others.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// The maximum number of programs, and of configurators, that are listed.
+const MAX_LISTED: usize = 50;
 /// The configurators whose command runs on this machine.
 const LOCAL_SHELL: &str = "unfurl.configurators.shell.ShellConfigurator";
 
 /// The operations that need the same program or file, and the place of the first one.
-type Users = BTreeMap<String, (Vec<String>, Span)>;
+type Users = BTreeMap<String, (BTreeSet<String>, Span)>;
 
 pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
     let Some(loaded) = subject.ensemble() else {
@@ -44,7 +46,7 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
             }
         }
     }
-    for (reason, (users, span)) in refused {
+    for (reason, (users, span)) in refused.into_iter().take(MAX_LISTED) {
         let message = format!("{reason}; needed by {}", names(&users));
         let mut check = Check::error("configurator", "configurator", message)
             .help("write another implementation, such as a shell command")
@@ -56,10 +58,8 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
 }
 
 fn add(to: &mut Users, what: String, user: &str, span: Span) {
-    let (users, _) = to.entry(what).or_insert_with(|| (Vec::new(), span));
-    if !users.iter().any(|known| known == user) {
-        users.push(user.to_owned());
-    }
+    let (users, _) = to.entry(what).or_insert_with(|| (BTreeSet::new(), span));
+    users.insert(user.to_owned());
 }
 
 /// Returns the implemented operations of all templates and their relationships, with a label.
@@ -151,22 +151,34 @@ fn check_programs(
     let variables = variables.map_or_else(|_| subject.env.all().clone(), |found| found.values);
     let path = variables.get("PATH").map_or(DEFAULT_PATH, String::as_str);
     let mut present = Vec::new();
+    let mut missing = 0;
     for (program, (users, span)) in needed {
         let Some(mut check) = problem_of(&program, path, &users) else {
             present.push(program);
             continue;
         };
-        check.place = loaded.session.sources.position(span);
-        report.push(check);
+        missing += 1;
+        if missing <= MAX_LISTED {
+            check.place = loaded.session.sources.position(span);
+            report.push(check);
+        }
+    }
+    if missing > MAX_LISTED {
+        let message = format!("more programs are missing: {}", missing - MAX_LISTED);
+        let check = Check::warning("programs", "programs", message);
+        report.push(check.help("install those that are listed, and run the check again"));
     }
     if !present.is_empty() {
-        let message = format!("found: {}", present.join(", "));
+        let listed = present.iter().take(MAX_LISTED).map(String::as_str);
+        let mut listed: Vec<&str> = listed.collect();
+        listed.extend((present.len() > MAX_LISTED).then_some("…"));
+        let message = format!("found: {}", listed.join(", "));
         report.push(Check::ok("programs", "programs", message));
     }
 }
 
 /// Returns the problem of a program that operations need; `None` if it can be started.
-fn problem_of(program: &str, path: &str, users: &[String]) -> Option<Check> {
+fn problem_of(program: &str, path: &str, users: &BTreeSet<String>) -> Option<Check> {
     let users = names(users);
     let missing = |message: String| {
         Check::warning(

@@ -1,5 +1,6 @@
 //! The subject of the checks: the ensemble as far as it can be found and loaded.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -132,7 +133,7 @@ pub(super) fn quoted(path: &Path) -> String {
 const MAX_NAMES: usize = 3;
 
 /// Lists the first names for a message.
-pub(super) fn names(all: &[String]) -> String {
+pub(super) fn names(all: &BTreeSet<String>) -> String {
     let shown: Vec<String> = all
         .iter()
         .take(MAX_NAMES)
