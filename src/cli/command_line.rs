@@ -18,6 +18,7 @@ use super::commands::git::GitArgs;
 use super::commands::git::GitStatusArgs;
 use super::commands::git_setup::GitSetupArgs;
 use super::commands::history::HistoryArgs;
+use super::commands::home::HomeArgs;
 use super::commands::hosts::RebootArgs;
 use super::commands::hosts::RunHostsArgs;
 use super::commands::hosts::ShellArgs;
@@ -106,6 +107,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
+    Home(HomeArgs),
     Trust(TrustArgs),
     /// Record the results of a crashed job, or of a job whose record could not be saved
     Recover(RecoverArgs),

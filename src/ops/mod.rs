@@ -16,6 +16,7 @@ mod frontend;
 pub mod git;
 pub mod git_setup;
 pub mod history;
+pub mod home;
 pub mod hosts;
 pub mod init;
 mod job_commit;

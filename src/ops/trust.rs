@@ -114,9 +114,8 @@ pub fn list(options: &SessionOptions) -> Result<Vec<ListedTrust>, Failure> {
 /// Returns the list of the home project.
 fn store(options: &SessionOptions) -> Result<TrustStore, Failure> {
     let none = |message: String| {
-        let help = "create one with `unfurl home --init` of Unfurl, or a folder `~/.unfurl_home` with the file \
-                    `unfurl.yaml` (`apiVersion: unfurl/v1.0.0`, `kind: Project`); `--allow` permits single effects \
-                    without one";
+        let help =
+            "create one with `unfurl home --init`; `--allow` permits single effects without one";
         Failure::new(FailureKind::Refused, message, Some(help.to_owned()))
     };
     let Some(home) = &options.home else {

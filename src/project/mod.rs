@@ -39,8 +39,8 @@ pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project
 pub use project_reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};
 pub use registry::{
-    NewEntry, NewProject, Registration, RegistryError, add_environment, local_file,
-    register_ensemble, register_project, unused_project_name,
+    NewEntry, NewProject, Registration, RegistryError, add_environment, register_ensemble,
+    register_project, unused_project_name,
 };
 pub use repository_lookup::{NETWORK_PERMISSION, PackageUse, fetch_help};
 pub use trust::Trust;

@@ -113,11 +113,6 @@ static EXAMPLES: &[Example] = &[
 ];
 
 impl Example {
-    /// Returns all examples, the simplest one first.
-    pub fn all() -> &'static [Self] {
-        EXAMPLES
-    }
-
     /// Returns the example with a name.
     pub fn named(name: &str) -> Result<&'static Self, Error> {
         let found = EXAMPLES.iter().find(|example| example.name == name);

@@ -13,7 +13,6 @@ mod project_files;
 mod render;
 mod source;
 
-pub use built_in::{BUILT_IN_NAMES, GIT_ATTRIBUTES};
 pub use error::Error;
 pub use examples::{Example, bare_files};
 pub use new_file::NewFile;

@@ -1,7 +1,8 @@
 //! The files of a project and of an ensemble, rendered from a skeleton. Names and variables are those of Unfurl.
 
+use super::built_in::GIT_ATTRIBUTES;
 use super::render::Renderer;
-use super::{Error, GIT_ATTRIBUTES, NewFile, Skeleton, VaultPassword};
+use super::{Error, NewFile, Skeleton, VaultPassword};
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, emit, parse_text};
 
@@ -118,12 +119,13 @@ pub fn render_project(
     }
     // The project file is committed, so its template does not get the password.
     variables.insert("VAULT_PASSWORD".into(), Value::from(""));
+    let purpose = if project.is_of_ensemble {
+        "settings of this ensemble alone"
+    } else {
+        "the project: its environments and ensembles"
+    };
     let committed: &[(&str, &str, &'static str)] = &[
-        (
-            "unfurl.yaml.j2",
-            "unfurl.yaml",
-            "the project: its environments and ensembles",
-        ),
+        ("unfurl.yaml.j2", "unfurl.yaml", purpose),
         (
             "local-unfurl-template.yaml.j2",
             ".unfurl-local-template.yaml",

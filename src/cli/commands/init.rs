@@ -53,6 +53,20 @@ pub(in crate::cli) struct InitArgs {
     /// Use this deployment blueprint for the ensemble
     #[arg(long, value_name = "NAME")]
     use_deployment_blueprint: Option<String>,
+    /// Create an environment with the name of the project, whose ensembles are created in the project
+    #[arg(
+        long,
+        visible_alias = "as-shared-home",
+        alias = "create-environment",
+        conflicts_with = "submodule"
+    )]
+    as_shared_environment: bool,
+    /// Create the ensemble in this repository, which another project has
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["mono", "submodule", "empty", "as_shared_environment"])]
+    shared_repository: Option<PathBuf>,
+    /// Prepare the project for work on its model
+    #[arg(long)]
+    design: bool,
     /// Leave the files uncommitted
     #[arg(long)]
     render: bool,
@@ -76,6 +90,9 @@ pub(in crate::cli) fn init(args: &InitArgs, cx: &Context) -> Result<u8, Failure>
         existing: args.existing,
         empty: args.empty,
         render: args.render,
+        design: args.design,
+        as_shared: args.as_shared_environment,
+        shared_repository: args.shared_repository.clone(),
         environment: args.use_environment.clone(),
         deployment_blueprint: args.use_deployment_blueprint.clone(),
         variables: variables(&args.var)?,
@@ -123,6 +140,15 @@ fn summary(report: &InitReport) -> String {
 }
 
 fn describe(report: &InitReport) -> String {
+    let mut text = describe_files(report) + &summary(report);
+    for note in notes(report) {
+        text += &format!("note: {note}\n");
+    }
+    text + &format!("\nNext: {}\n", next(report))
+}
+
+/// Returns lines about the files and repositories that were made.
+pub(super) fn describe_files(report: &InitReport) -> String {
     let mut text = String::new();
     let paths: Vec<String> = report
         .files
@@ -152,11 +178,7 @@ fn describe(report: &InitReport) -> String {
         };
         text += &format!("{verb} {folder} ({commits})\n");
     }
-    text += &summary(report);
-    for note in notes(report) {
-        text += &format!("note: {note}\n");
-    }
-    text + &format!("\nNext: {}\n", next(report))
+    text
 }
 
 /// Returns facts that the user should know.

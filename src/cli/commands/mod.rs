@@ -13,6 +13,7 @@ pub(super) mod forward;
 pub(super) mod git;
 pub(super) mod git_setup;
 pub(super) mod history;
+pub(super) mod home;
 pub(super) mod hosts;
 pub(super) mod init;
 pub(super) mod job;

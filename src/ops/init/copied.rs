@@ -6,6 +6,7 @@ use super::ensemble::unused_folder;
 use super::new_project::entry_of;
 use super::new_repository::NewRepository;
 use super::outside::Surroundings;
+use super::registration::trust_created;
 use super::report::{InitReport, Made, WrittenFile};
 use super::request::{InitRequest, InitSource, Layout};
 use super::staging::{Staging, write_files};
@@ -79,6 +80,9 @@ pub(super) fn create_copy(
         )?;
     }
     report.add_repository(&repository, &root);
+    if !shares {
+        trust_created(request, &[folder], None, &mut report)?;
+    }
     Ok(report)
 }
 

@@ -8,16 +8,19 @@ use super::outside::Surroundings;
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
 use super::report::{InitReport, Made, WrittenFile};
 use super::request::{InitRequest, Layout};
+use super::shared::{empty_environment, is_declared};
 use super::staging::{Staging, write_files};
 use super::target;
 use crate::git::Repository;
 use crate::ops::failure::{Failure, FailureKind};
-use crate::project::{MANIFEST, PROJECT_FILE, Registration, register_ensemble};
+use crate::project::{
+    MANIFEST, NewEntry, PROJECT_FILE, Registration, add_environment, register_ensemble,
+};
 use crate::skeleton::{EnsembleFile, NewFile, TemplateInclude, render_ensemble};
 use crate::system::fs;
 
 /// The names of files with a model from which a new ensemble is made.
-const ENSEMBLE_TEMPLATE: &str = "ensemble-template.yaml";
+pub(super) const ENSEMBLE_TEMPLATE: &str = "ensemble-template.yaml";
 const SERVICE_TEMPLATE: &str = "service_template.yaml";
 
 /// The model of a new ensemble.
@@ -129,7 +132,7 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
             .as_ref()
             .and_then(|around| around.url_of(&final_folder.join(MANIFEST))),
     };
-    let model = recipe.model_files(new, uri.as_deref(), around.as_ref())?;
+    let model = recipe.model_files(new, uri.as_deref())?;
     write_files(folder, &model)?;
     files.extend(model);
     if let Some(own) = own.as_mut().filter(|_| !request.render) {
@@ -154,9 +157,13 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
     } else {
         Registration::Local
     };
-    let entry = entry_of(&new.folder, request.environment.as_deref());
+    let entry = NewEntry {
+        managed_by: request.managed_by.clone(),
+        ..entry_of(&new.folder, request.environment.as_deref())
+    };
     let changed = register_ensemble(&project_file, &entry, registration)?;
     report.add_change(changed.clone(), "lists the new ensemble");
+    declare_environment(request, &new.project, &mut report)?;
     match &own {
         Some(own) => {
             surroundings.exclude(&final_folder, &mut report)?;
@@ -165,6 +172,22 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
         None => commit_in_project(request, around, &final_folder, &changed, &mut report)?,
     }
     Ok(report)
+}
+
+/// Declares the environment of a new ensemble, if neither the project nor the home project has it.
+fn declare_environment(
+    request: &InitRequest,
+    project: &Path,
+    report: &mut InitReport,
+) -> Result<(), Failure> {
+    let Some(name) = request.environment.as_deref() else {
+        return Ok(());
+    };
+    let file = project.join(PROJECT_FILE);
+    if !is_declared(request, project, name)? && add_environment(&file, name, empty_environment())? {
+        report.add_change(file, "declares the environment of the ensemble");
+    }
+    Ok(())
 }
 
 /// Commits the ensemble and its registration in the repository of the project.
@@ -203,12 +226,7 @@ fn refuse_submodule(request: &InitRequest) -> Result<(), Failure> {
 
 impl Recipe<'_> {
     /// Returns the files of the model, with the manifest.
-    fn model_files(
-        &self,
-        new: &NewEnsemble,
-        uri: Option<&str>,
-        around: Option<&NewRepository>,
-    ) -> Result<Vec<NewFile>, Failure> {
+    fn model_files(&self, new: &NewEnsemble, uri: Option<&str>) -> Result<Vec<NewFile>, Failure> {
         let path = match &new.model {
             EnsembleModel::Files(files) => return Ok(files.clone()),
             EnsembleModel::EnsembleTemplate(path) | EnsembleModel::ServiceTemplate(path) => path,
@@ -219,11 +237,13 @@ impl Recipe<'_> {
             EnsembleModel::ServiceTemplate(_) => TemplateInclude::Service(&name),
             _ => TemplateInclude::Ensemble(&name),
         };
-        let url = around.and_then(|around| url_with_commit(&around.repository, around, folder));
-        let relative = || {
-            let inside = folder.strip_prefix(&new.project).unwrap_or(Path::new(""));
-            let way = format!("{}/{}", way_out(&new.folder), inside.display());
-            way.trim_end_matches('/').to_owned()
+        let url = Repository::discover(folder)?.and_then(|found| url_with_commit(found, folder));
+        let relative = || match folder.strip_prefix(&new.project) {
+            Ok(inside) => {
+                let way = format!("{}/{}", way_out(&new.folder), inside.display());
+                way.trim_end_matches('/').to_owned()
+            }
+            Err(_) => format!("file://{}", folder.display()),
         };
         let manifest = render_ensemble(
             &self.skeleton,
@@ -240,13 +260,9 @@ impl Recipe<'_> {
 }
 
 /// Returns the URL of a folder by the first commit of its repository, if the folder is committed.
-fn url_with_commit(
-    repository: &Repository,
-    around: &NewRepository,
-    folder: &Path,
-) -> Option<String> {
-    repository
-        .has_folder(folder)
-        .then(|| around.url_of(folder))
-        .flatten()
+fn url_with_commit(repository: Repository, folder: &Path) -> Option<String> {
+    let is_committed = repository.has_folder(folder);
+    NewRepository::existing(repository)
+        .url_of(folder)
+        .filter(|_| is_committed)
 }

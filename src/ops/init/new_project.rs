@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::new_repository::NewRepository;
+use super::ensemble::{ENSEMBLE_TEMPLATE, EnsembleModel};
 use super::outside::{Surroundings, exclude_pattern};
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
+use super::registration::{enter_in_home, trust_created};
 use super::report::{InitReport, Made, WrittenFile};
 use super::request::{InitRequest, Layout};
+use super::shared::{create_in_shared, shared_project};
 use super::staging::{Staging, write_files};
-use super::target;
+use super::{NewRepository, target};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::project::{MANIFEST, NewEntry, PROJECT_FILE, Registration, register_ensemble};
 use crate::skeleton::{
@@ -20,6 +22,7 @@ use crate::system::fs;
 pub(super) const FIRST_ENSEMBLE: &str = "ensemble";
 /// The message of the commit with the files of a project.
 const PROJECT_MESSAGE: &str = "Create a new Unfurl project";
+const HOME_MESSAGE: &str = "Create the unfurl home repository";
 
 /// A project that is being built.
 struct ProjectBuild<'a> {
@@ -31,7 +34,8 @@ struct ProjectBuild<'a> {
     root: PathBuf,
     /// The folder of the ensemble, relative to the project.
     ensemble: Option<PathBuf>,
-    repository: NewRepository,
+    /// The repository of the project, unless the files are written without one.
+    repository: Option<NewRepository>,
     /// The repository of the ensemble, if it has one of its own.
     own: Option<NewRepository>,
     files: Vec<NewFile>,
@@ -39,9 +43,40 @@ struct ProjectBuild<'a> {
 
 /// Creates a project in a folder that does not exist or is empty.
 pub fn create_project(request: &InitRequest, folder: &Path) -> Result<InitReport, Failure> {
+    let shared = shared_project(request, None)?;
+    let Some(shared) = shared.filter(|_| !request.empty && !request.as_shared) else {
+        return build_project(request, folder, Staging::begin(folder)?);
+    };
+    let without_ensemble = InitRequest {
+        empty: true,
+        ..request.clone()
+    };
+    let mut report = build_project(&without_ensemble, folder, Staging::begin(folder)?)?;
+    let model = EnsembleModel::EnsembleTemplate(folder.join(ENSEMBLE_TEMPLATE));
+    report.add_ensemble(create_in_shared(request, folder, &shared, model)?);
+    Ok(report)
+}
+
+/// Creates the home project. If there is one, it is kept in `backup`.
+pub fn build_home(
+    request: &InitRequest,
+    folder: &Path,
+    backup: Option<&Path>,
+) -> Result<InitReport, Failure> {
+    let staging = match backup {
+        Some(backup) => Staging::replacing(folder, backup)?,
+        None => Staging::begin(folder)?,
+    };
+    build_project(request, folder, staging)
+}
+
+fn build_project(
+    request: &InitRequest,
+    folder: &Path,
+    staging: Staging,
+) -> Result<InitReport, Failure> {
     let recipe = Recipe::of(request)?;
-    let surroundings = Surroundings::of(folder)?;
-    let staging = Staging::begin(folder)?;
+    let surroundings = Surroundings::of(fs::parent_of(folder))?;
     let mut build = ProjectBuild::begin(recipe, folder, staging.folder(), &surroundings)?;
     build.write_project()?;
     build.write_ensemble()?;
@@ -79,7 +114,9 @@ impl<'a> ProjectBuild<'a> {
             false => Some(target::ensemble_folder(name.unwrap_or(FIRST_ENSEMBLE))?),
         };
         let mut files = Vec::new();
-        let repository = if request.existing {
+        let repository = if request.without_repository {
+            None
+        } else if request.existing {
             let Some(around) = surroundings.reopen()? else {
                 let message = format!("`{}` is in no git repository", target.display());
                 let help =
@@ -89,13 +126,13 @@ impl<'a> ProjectBuild<'a> {
             let of_git = git_files(&recipe.skeleton)?;
             write_files(root, &of_git)?;
             files.extend(of_git);
-            NewRepository::existing(around)
+            Some(NewRepository::existing(around))
         } else {
             let own = ensemble.as_deref().filter(|_| layout == Layout::Poly);
             let excluded: Vec<String> = own.map(exclude_pattern).into_iter().collect();
             let repository = NewRepository::create(root, &excluded, &recipe.skeleton)?;
             files.extend(repository.files.clone());
-            repository
+            Some(repository)
         };
         Ok(Self {
             recipe,
@@ -130,7 +167,13 @@ impl<'a> ProjectBuild<'a> {
             .unwrap_or_default()
             .to_string_lossy();
         let environment = request.as_shared.then_some(&*name);
+        let manifest = self
+            .ensemble
+            .as_ref()
+            .map(|it| self.target.join(it).join(MANIFEST));
+        let manifest = manifest.map(|path| path.display().to_string());
         let files = self.recipe.project_files(&ProjectFiles {
+            manifest: manifest.as_deref(),
             vault: vault.as_ref(),
             default_environment: environment.or(request.environment.as_deref()),
             is_shared: request.as_shared,
@@ -146,7 +189,7 @@ impl<'a> ProjectBuild<'a> {
             return Ok(());
         };
         let path = self.root.join(&folder);
-        if self.layout != Layout::Mono {
+        if self.layout != Layout::Mono && !self.recipe.request.without_repository {
             fs::create_dir_all(&path)?;
             let has_vault = self.layout == Layout::Poly;
             let (own, files) = self.recipe.ensemble_repository(&path, has_vault)?;
@@ -156,11 +199,9 @@ impl<'a> ProjectBuild<'a> {
         }
         let uri = match &self.own {
             Some(own) => own.url_of(&path.join(MANIFEST)),
-            None => self
-                .repository
-                .url_of(&self.place().join(&folder).join(MANIFEST)),
+            None => self.url_of(&self.place().join(&folder).join(MANIFEST)),
         };
-        let spec_url = self.repository.url_of(self.place());
+        let spec_url = self.url_of(self.place());
         let manifest = render_ensemble(
             &self.recipe.skeleton,
             &EnsembleFile {
@@ -181,12 +222,25 @@ impl<'a> ProjectBuild<'a> {
         Ok(())
     }
 
+    fn url_of(&self, path: &Path) -> Option<String> {
+        self.repository.as_ref()?.url_of(path)
+    }
+
     /// The folder of the project as its repository sees it.
     fn place(&self) -> &Path {
         if self.recipe.request.existing {
             self.target
         } else {
             &self.root
+        }
+    }
+
+    /// The message of the commit with the files of the project.
+    fn message(&self) -> &'static str {
+        if self.recipe.request.is_home {
+            HOME_MESSAGE
+        } else {
+            PROJECT_MESSAGE
         }
     }
 
@@ -201,13 +255,19 @@ impl<'a> ProjectBuild<'a> {
             own.commit_all(&path, ENSEMBLE_MESSAGE)?;
             if self.layout == Layout::Submodule {
                 refuse_without_commit(own)?;
-                self.repository.repository.declare_submodule(folder)?;
+                if let Some(repository) = &self.repository {
+                    repository.repository.declare_submodule(folder)?;
+                }
                 paths.push(path);
             }
         }
-        if !self.recipe.request.existing {
-            self.repository
-                .commit_with(&self.root, paths, PROJECT_MESSAGE)?;
+        let message = self.message();
+        if let Some(repository) = self
+            .repository
+            .as_mut()
+            .filter(|_| !self.recipe.request.existing)
+        {
+            repository.commit_with(&self.root, paths, message)?;
         }
         Ok(())
     }
@@ -233,20 +293,41 @@ impl<'a> ProjectBuild<'a> {
             if let Some(folder) = own.filter(|_| self.layout == Layout::Poly) {
                 surroundings.exclude(&self.target.join(folder), report)?;
             }
-            if !request.render {
-                self.repository
-                    .commit_with(self.target, Vec::new(), PROJECT_MESSAGE)?;
+            if let Some(repository) = self.repository.as_mut().filter(|_| !request.render) {
+                repository.commit_with(self.target, Vec::new(), PROJECT_MESSAGE)?;
             }
-        } else {
+        } else if !request.without_repository {
             surroundings.exclude(self.target, report)?;
         }
-        let root = self.repository.repository.root();
-        let root = if request.existing { root } else { self.target };
-        report.add_repository(&self.repository, root);
+        let mut roots = vec![self.target.to_owned()];
+        if let Some(repository) = &self.repository {
+            let root = repository.repository.root();
+            let root = if request.existing { root } else { self.target };
+            report.add_repository(repository, root);
+        }
         if let (Some(own), Some(folder)) = (&self.own, &self.ensemble) {
             report.add_repository(own, &self.target.join(folder));
+            roots.push(self.target.join(folder));
         }
-        Ok(())
+        if request.is_home {
+            return Ok(());
+        }
+        if request.design {
+            let note = "`--design` has nothing to fetch: the model uses no other repository";
+            report.notes.push(note.to_owned());
+        }
+        let name = self
+            .target
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        enter_in_home(
+            request,
+            self.target,
+            request.as_shared.then_some(&*name),
+            report,
+        )?;
+        trust_created(request, &roots, self.recipe.skeleton.folder(), report)
     }
 }
 

@@ -1,16 +1,21 @@
 //! The parts that new projects and new ensembles share: files of a repository, its vault and its first commits.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use super::new_repository::NewRepository;
+use super::registration::home_of;
 use super::request::{InitRequest, InitSource};
 use super::staging::write_files;
 use crate::ops::failure::{Failure, FailureKind};
 use crate::project::Project;
 use crate::secret::encrypt_for_vault;
 use crate::skeleton::{NewFile, ProjectFiles, Skeleton, VaultPassword, render_project};
+use crate::system::fs;
+use crate::text::without_logins;
 use crate::value::Map;
 
+/// The folder of the home project with skeletons of the user.
+const SKELETONS_FOLDER: &str = "skeletons";
 /// The message of the commit with an ensemble.
 pub(super) const ENSEMBLE_MESSAGE: &str = "Default ensemble repository boilerplate";
 
@@ -26,7 +31,7 @@ impl<'a> Recipe<'a> {
     /// Finds the skeleton that the user chose.
     pub(super) fn of(request: &'a InitRequest) -> Result<Self, Failure> {
         let skeleton = match &request.source {
-            InitSource::Skeleton(name) => find_skeleton(name)?,
+            InitSource::Skeleton(name) => find_skeleton(request, name)?,
             _ => Skeleton::default(),
         };
         Ok(Self {
@@ -48,7 +53,11 @@ impl<'a> Recipe<'a> {
             root: folder.to_owned(),
             ..Project::default()
         };
-        let mut vault = VaultPassword::generate(&project.name())?;
+        // The id is part of the name of a variable, too.
+        let name = project
+            .name()
+            .replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+        let mut vault = VaultPassword::generate(name.trim_start_matches('_'))?;
         if let Some(id) = self.request.variable("vaultid") {
             let is_valid = id
                 .chars()
@@ -120,13 +129,38 @@ fn encrypted_copies(files: &[NewFile], vault: &VaultPassword) -> Result<Vec<NewF
     Ok(copies)
 }
 
-fn find_skeleton(name: &str) -> Result<Skeleton, Failure> {
+/// Finds a skeleton: a built-in one, one in the folder `skeletons` of the home project, or any folder.
+fn find_skeleton(request: &InitRequest, name: &str) -> Result<Skeleton, Failure> {
     if let Some(skeleton) = Skeleton::built_in(name) {
         return Ok(skeleton);
     }
+    if name.contains("://") || name.starts_with("git@") {
+        let message = format!(
+            "the skeleton `{}` is in a remote repository",
+            without_logins(name)
+        );
+        let help =
+            "clone it, and name the folder: `git clone URL FOLDER`, then `--skeleton FOLDER`"
+                .to_owned();
+        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+    }
+    if let (Some((home, _)), true) = (home_of(request)?, is_plain_name(name)) {
+        let own = home.join(SKELETONS_FOLDER).join(name);
+        if fs::is_dir(&own) {
+            return Ok(Skeleton::read(&fs::canonicalize(&own)?)?);
+        }
+    }
     let folder = super::target::absolute(name)?;
-    if crate::system::fs::is_dir(&folder) {
+    if fs::is_dir(&folder) {
         return Ok(Skeleton::read(&folder)?);
     }
     Err(Skeleton::unknown(name).into())
+}
+
+fn is_plain_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    )
 }

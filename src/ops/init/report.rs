@@ -72,6 +72,19 @@ impl InitReport {
         }
     }
 
+    /// Adds the parts of another result; the next command stays in this folder.
+    pub(super) fn add_ensemble(&mut self, ensemble: Self) {
+        for file in ensemble.files {
+            if !self.files.contains(&file) {
+                self.files.push(file);
+            }
+        }
+        self.repositories.extend(ensemble.repositories);
+        self.notes.extend(ensemble.notes);
+        self.uncommitted = self.uncommitted.take().or(ensemble.uncommitted);
+        self.next.1 = ensemble.next.1;
+    }
+
     /// Adds a change of an existing file.
     pub(super) fn add_change(&mut self, path: PathBuf, purpose: &'static str) {
         if !self.files.iter().any(|file| file.path == path) {

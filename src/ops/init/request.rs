@@ -53,6 +53,14 @@ pub struct InitRequest {
     /// The folder of the repository that gets the ensemble.
     pub shared_repository: Option<PathBuf>,
     pub environment: Option<String>,
+    /// The name of the project that manages the ensemble, if it is another one.
+    pub managed_by: Option<String>,
+    /// Whether to prepare the project for work on its model. Everything that the model needs is in the program.
+    pub design: bool,
+    /// Whether to create no repository.
+    pub without_repository: bool,
+    /// Whether the project is the home project.
+    pub is_home: bool,
     pub deployment_blueprint: Option<String>,
     /// The variables for the templates of the skeleton.
     pub variables: Vec<(String, String)>,

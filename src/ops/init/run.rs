@@ -1,15 +1,15 @@
 //! Decides what `unfurl init` creates: a project, an ensemble in a project, or a copy of an example.
 
-use std::path::{Path, PathBuf};
-
 use super::copied::create_copy;
 use super::ensemble::{create_ensemble, ensemble_of_project};
 use super::new_project::create_project;
+use super::registration::project_around;
 use super::report::InitReport;
 use super::request::{InitRequest, InitSource};
+use super::shared::{create_in_shared, shared_project};
 use super::target;
 use crate::ops::failure::Failure;
-use crate::project::{PROJECT_FOLDER, enclosing_project};
+use crate::project::PROJECT_FOLDER;
 
 /// Creates a project, or an ensemble if the folder is in a project.
 pub fn init(request: &InitRequest) -> Result<InitReport, Failure> {
@@ -19,7 +19,11 @@ pub fn init(request: &InitRequest) -> Result<InitReport, Failure> {
         if is_copy {
             return create_copy(request, &folder, Some(&project));
         }
-        return create_ensemble(request, &ensemble_of_project(request, &folder, &project)?);
+        let new = ensemble_of_project(request, &folder, &project)?;
+        return match shared_project(request, Some(&project))? {
+            Some(shared) => create_in_shared(request, &project, &shared, new.model),
+            None => create_ensemble(request, &new),
+        };
     }
     let folder = match request.folder.is_empty() && request.existing {
         true => folder.join(PROJECT_FOLDER),
@@ -35,12 +39,4 @@ pub fn init(request: &InitRequest) -> Result<InitReport, Failure> {
         return Err(Failure::usage_with(message, help));
     }
     create_project(request, &folder)
-}
-
-/// Returns the folder with the project file of the project around a folder.
-pub(in crate::ops) fn project_around(folder: &Path) -> Option<PathBuf> {
-    let found = enclosing_project(folder, None)?;
-    let inner = found.join(PROJECT_FOLDER);
-    let has_file = crate::system::fs::is_file(&found.join(crate::project::PROJECT_FILE));
-    Some(if has_file { found } else { inner })
 }

@@ -17,6 +17,8 @@ enum Arrival {
     Rename(PathBuf),
     /// The entries are moved into the empty folder, which stays.
     Fill(PathBuf),
+    /// The folder at the first path is renamed to the second one before.
+    Replace(PathBuf, PathBuf),
 }
 
 /// A new folder that is being built.
@@ -84,6 +86,21 @@ impl Staging {
         })
     }
 
+    /// Begins to build a folder that replaces another one, which is kept in `backup`.
+    pub(super) fn replacing(target: &Path, backup: &Path) -> Result<Self, Failure> {
+        let temporary = TemporaryDir::create_in(fs::parent_of(target), PREFIX)?;
+        let content = temporary
+            .path()
+            .join(target.file_name().unwrap_or_default());
+        fs::create_dir_all(&content)?;
+        Ok(Self {
+            temporary,
+            top: content.clone(),
+            content,
+            arrival: Arrival::Replace(target.to_owned(), backup.to_owned()),
+        })
+    }
+
     /// The folder to build.
     pub(super) fn folder(&self) -> &Path {
         &self.content
@@ -98,6 +115,14 @@ impl Staging {
                 fs::sync_parent(to)?;
             }
             Arrival::Fill(to) => self.fill(to)?,
+            Arrival::Replace(to, backup) => {
+                rename_new(to, backup)?;
+                if let Err(error) = rename_new(&self.top, to) {
+                    fs::rename(backup, to).ok();
+                    return Err(error);
+                }
+                fs::sync_parent(to)?;
+            }
         }
         drop(self.temporary);
         Ok(())
@@ -152,6 +177,16 @@ pub(super) fn write_files(folder: &Path, files: &[NewFile]) -> Result<(), Failur
         };
         fs::write_plain(&path, file.text.as_bytes(), file.is_secret.then_some(mode))?;
         fs::sync_file(&path)?;
+    }
+    // Unfurl takes the newer one of a secret file and its encrypted copy for the changed one.
+    for copy in files {
+        let secret = copy
+            .path
+            .strip_prefix(".secrets")
+            .map(|name| folder.join("secrets").join(name));
+        if let Some(time) = secret.ok().and_then(|secret| fs::modified_time(&secret)) {
+            fs::set_modified_time(&folder.join(&copy.path), time)?;
+        }
     }
     Ok(())
 }
