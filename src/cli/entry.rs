@@ -9,9 +9,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::command_line::{Cli, Command};
 use super::commands::{
-    clone, commit, doctor, explain, export, fact, forward, git, history, hosts, init, job, lock,
-    commit, explain, export, fact, forward, git, history, home, hosts, init, job, lock,
-    merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
+    clone, commit, doctor, explain, export, fact, forward, git, history, home, hosts, init, job,
+    lock, merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};

@@ -9,7 +9,7 @@ use super::types::Catalog;
 use super::values::{self, Object, ObjectExt as _};
 use crate::name::TemplateName;
 use crate::project::{EnsembleEntry, Environment, Project};
-use crate::tosca;
+use crate::tosca::{self, FROM_ENVIRONMENT};
 use crate::yaml::Node;
 
 /// The instances of an environment to include in the export.
@@ -62,7 +62,7 @@ fn connections(
     };
     let topology = catalog.topology;
     for template in topology.relationships.values() {
-        if template.default_for.is_some() {
+        if template.default_for.is_some() && !template.metadata.contains_key(FROM_ENVIRONMENT) {
             add(catalog, template);
         }
     }

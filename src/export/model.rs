@@ -9,10 +9,10 @@ use serde_json::{Value as Json, json};
 use super::values::{self, Object};
 use crate::diagnostic::{SourceLocator, Sources, Span};
 use crate::tosca::{
-    Artifact, CapabilityTemplate, Dependency, Facet, Group, Implementation, ImplementationKind,
-    NodeTemplate, Operation, Operations, Policy, Property, PropertyDef, RelationshipTemplate,
-    Requirement, Schema, ServiceTemplate, Substitution, Trigger, Workflow, WorkflowActivity,
-    WorkflowStep,
+    Artifact, CapabilityTemplate, Dependency, FROM_ENVIRONMENT, Facet, Group, Implementation,
+    ImplementationKind, NodeTemplate, Operation, Operations, Policy, Property, PropertyDef,
+    RelationshipTemplate, Requirement, Schema, ServiceTemplate, Substitution, Trigger, Workflow,
+    WorkflowActivity, WorkflowStep,
 };
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
@@ -108,6 +108,9 @@ impl ModelWriter<'_> {
                 ("place", self.location(output.span)),
             ])
         });
+        // The connections of the environment are not part of the model.
+        let mut own_relationships = topology.relationships.clone();
+        own_relationships.retain(|_, it| !it.metadata.contains_key(FROM_ENVIRONMENT));
         let substitution = topology.substitution.as_ref();
         let substitution = substitution.map(|it| self.substitution(it));
         object([
@@ -121,7 +124,7 @@ impl ModelWriter<'_> {
             ),
             (
                 "relationship_templates",
-                each(&topology.relationships, |it| self.relationship(it)),
+                each(&own_relationships, |it| self.relationship(it)),
             ),
             ("groups", each(&topology.groups, |group| self.group(group))),
             (

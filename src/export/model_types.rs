@@ -4,7 +4,7 @@ use indexmap::IndexSet;
 use serde_json::Value as Json;
 
 use super::model::{ModelWriter, bounds, each, map, names, object, text};
-use crate::tosca::{NodeType, TypeInfo};
+use crate::tosca::{FROM_ENVIRONMENT, NodeType, TypeInfo};
 
 impl ModelWriter<'_> {
     /// Returns the node types of all templates, with their base types.
@@ -66,7 +66,9 @@ impl ModelWriter<'_> {
         let of_nodes = topology.nodes.values().flat_map(|node| &node.requirements);
         let of_nodes = of_nodes.map(|requirement| &requirement.relationship);
         let mut keys: IndexSet<_> = IndexSet::new();
-        for template in of_nodes.chain(topology.relationships.values()) {
+        let named = topology.relationships.values();
+        let named = named.filter(|it| !it.metadata.contains_key(FROM_ENVIRONMENT));
+        for template in of_nodes.chain(named) {
             keys.insert(template.relationship_type.key);
         }
         let families: IndexSet<_> = keys

@@ -139,6 +139,8 @@ pub enum Var {
     Bound(BoundItem),
     /// A value from outside that is loaded when it is read.
     Deferred(Arc<dyn DeferredValue>),
+    /// The connections of a task by name. A key that is no name finds the first connection of that type.
+    Connections(Arc<Map>),
     /// A raw map or list, of which only the parts that are read are evaluated.
     Parts(Value),
 }

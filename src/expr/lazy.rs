@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{Handle, Value};
+use crate::value::{Handle, Map, Value};
 
 use super::context::{Context, Inputs};
 use super::memo::AttributeSlot;
@@ -22,6 +22,8 @@ pub(super) enum LazyValue {
     Topology(Handle),
     /// The inputs of a task and the scene that they are evaluated in.
     Inputs(Arc<Inputs>, Arc<Scene>),
+    /// The connections of a task, found by name or type.
+    Connections(Arc<Map>),
     /// The marker that ends a `foreach` loop.
     Break,
     /// The marker that skips the current iteration of a `foreach` loop.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::value::{External, ExternalKind, Handle, Value};
+use crate::value::{External, ExternalKind, Handle, Map, Value};
 
 use super::context::Var;
 use super::error::Error;
@@ -242,6 +242,9 @@ impl Evaluator {
             LazyValue::AllInstances(from) => {
                 Ok(self.find_instance(*from, name).map(LazyValue::entity))
             }
+            LazyValue::Connections(connections) => {
+                Ok(self.connection_at(connections, name).map(LazyValue::Value))
+            }
             LazyValue::Super(of, level) => self.inherited(*of, name, *level),
             LazyValue::Inputs(inputs, scene) => Ok(self
                 .evaluate_input(inputs, name, scene)?
@@ -318,6 +321,23 @@ impl Evaluator {
                 None => Ok(None),
             },
         }
+    }
+
+    /// Returns the connection of a name, or the first one of a type. The type may lack its namespace.
+    fn connection_at(&self, connections: &Map, key: &str) -> Option<Value> {
+        if let Some(named) = connections.get(key) {
+            return Some(named.clone());
+        }
+        let is_of_type = |connection: &&Value| {
+            let Value::Entity(of) = connection.reveal() else {
+                return false;
+            };
+            let own = self.scope().special(*of, ".type");
+            let own = own.as_ref().and_then(Value::as_str).unwrap_or_default();
+            let local = own.rsplit('.').next().unwrap_or_default();
+            local == key || self.scope().is_type(*of, key)
+        };
+        connections.values().find(is_of_type).cloned()
     }
 
     /// Returns the path of an artifact's file as an external value that stands for the files there.
@@ -424,6 +444,11 @@ impl Evaluator {
                 }
                 values
             }
+            LazyValue::Connections(connections) => connections
+                .values()
+                .cloned()
+                .map(LazyValue::Value)
+                .collect(),
             LazyValue::Topology(_)
             | LazyValue::Super(..)
             | LazyValue::Break
@@ -444,6 +469,7 @@ impl Evaluator {
                 self.record_entity(*of);
                 LazyValue::Attributes(*of)
             }
+            Some(Var::Connections(connections)) => LazyValue::Connections(Arc::clone(connections)),
             Some(Var::Bound(bound)) => bound.0.clone(),
             Some(Var::Inputs(inputs)) => {
                 LazyValue::Inputs(Arc::clone(inputs), Arc::new(scene.clone()))

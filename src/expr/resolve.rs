@@ -334,6 +334,7 @@ impl Evaluator {
                 Ok(values.into())
             }
             LazyValue::Topology(root) => self.value_of(LazyValue::Attributes(root)),
+            LazyValue::Connections(connections) => Ok(Value::from(Map::clone(&connections))),
             LazyValue::Super(..) | LazyValue::Break | LazyValue::Continue => Ok(Value::Null),
         }
     }

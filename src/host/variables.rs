@@ -2,11 +2,12 @@
 //!
 //! Each value is marked as public or secret, and keeps this mark until the command runs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Formatter};
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::value::{REDACTED, Secrets};
+use crate::value::{EnvRuleOptions, REDACTED, Secrets, Value, filter_env};
 
 /// The variables of a command in order; of variables with the same name, the last one wins.
 ///
@@ -34,6 +35,43 @@ impl Variable {
 }
 
 impl Variables {
+    /// Returns the variables that rules make of others, sorted by name.
+    ///
+    /// A variable is secret if its rule is, or if it was secret before.
+    pub fn from_rules(rules: &[(String, Value)], base: &Self, options: EnvRuleOptions<'_>) -> Self {
+        let named = rules.iter().map(|(rule, value)| (rule.as_str(), value));
+        let mut made = filter_env(named, &base.to_map(), options);
+        made.variables.sort_unstable_keys();
+        let mut variables = Self::default();
+        let inherited = base.secret_names();
+        for (name, value) in made.variables {
+            let is_inherited = inherited.contains(&*name) && base.get(&name) == Some(&value);
+            if is_inherited || made.sensitive.contains(&name) {
+                variables.add_with_secret(name, value);
+            } else {
+                variables.add(name, value);
+            }
+        }
+        variables.hidden.append(&base.hidden);
+        for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
+            variables.hide(value.reveal().to_string());
+        }
+        variables
+    }
+
+    /// Returns names and values in clear. Of variables with the same name, the last one counts.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
+        let all = self.iter();
+        all.map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// Returns the names of the secret variables.
+    pub fn secret_names(&self) -> BTreeSet<&str> {
+        let secret = self.all.iter().filter(|variable| variable.secret);
+        secret.map(|variable| variable.name.as_str()).collect()
+    }
+
     /// Adds a variable whose value is not secret.
     pub fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.push(name, value, false);
@@ -192,6 +230,31 @@ mod tests {
         assert_eq!(all, expected);
         assert_eq!(variables.get("USER"), Some("jane"));
         assert_eq!(variables.hidden().parts(), ["hunter2", "sesame", "jane"]);
+    }
+
+    #[test]
+    fn variables_of_secret_rules_are_secret_and_so_is_what_the_rules_say() {
+        let secret = |text: &str| Value::from(text).sensitive();
+        let rules = [
+            ("TOKEN".to_owned(), secret("hunter2")),
+            ("^PATH".to_owned(), secret("sesame")),
+            ("USER".to_owned(), Value::from("joe")),
+        ];
+        let mut base = Variables::default();
+        base.add("PATH", "/bin");
+        base.add_secret("OLD", "before");
+        let variables = Variables::from_rules(&rules, &base, EnvRuleOptions::default());
+        let all: Vec<_> = variables.iter().collect();
+        let expected = [
+            ("OLD", "before"),
+            ("PATH", "sesame:/bin"),
+            ("TOKEN", "hunter2"),
+            ("USER", "joe"),
+        ];
+        assert_eq!(all, expected);
+        let shown = r#"{"OLD": "<<REDACTED>>", "PATH": "<<REDACTED>>", "TOKEN": "<<REDACTED>>", "USER": "joe"}"#;
+        assert_eq!(format!("{variables:?}"), shown);
+        assert_eq!(variables.hidden().parts(), ["hunter2", "before", "sesame"]);
     }
 
     #[test]

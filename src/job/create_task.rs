@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::change::DetectedChange;
+use super::connections::CONNECTIONS;
 use super::evaluation::Evaluation;
 use super::task::{TargetState, Task, TaskInputs, TaskReads, TaskSpec, TaskWrites};
 use super::task_stage::TaskStage;
@@ -146,7 +147,8 @@ impl Evaluation<'_> {
             vars.set(name.as_str(), Var::Value(Value::from(value.as_str())));
         }
         vars.set("task", Var::Value(settings));
-        vars.set("connections", Var::Value(Value::from(Map::new())));
+        let connections = self.connections_variable(task.spec.target, &task.spec.operation);
+        vars.set(CONNECTIONS, connections);
         let artifact = task.spec.artifact.map_or(Value::Null, Value::Entity);
         vars.set("implementation", Var::Value(artifact));
         if let Some(host) = self.operation_host(task.spec.target, &task.spec.operation) {

@@ -107,7 +107,7 @@ impl<'t> Evaluation<'t> {
         let of = self.topology.stand_in(of).unwrap_or(of);
         let entity = self.topology.get(of)?;
         match entity.kind {
-            EntityKind::Outputs => None,
+            EntityKind::Outputs | EntityKind::Relationship { source: None, .. } => None,
             _ => Some(format!("{}::{name}", entity.key)),
         }
     }
@@ -206,7 +206,10 @@ impl<'t> Evaluation<'t> {
             format!("{of}~{letter}~{}", entity.name)
         };
         match &entity.kind {
-            EntityKind::Relationship { source, .. } => part(*source, 'r'),
+            EntityKind::Relationship {
+                source: Some(source),
+                ..
+            } => part(*source, 'r'),
             EntityKind::Capability { owner, .. } => part(*owner, 'c'),
             EntityKind::Artifact { owner, .. } => part(*owner, 'a'),
             _ => entity.name.to_string(),

@@ -26,6 +26,8 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
         EntityKind::Capability { .. } => entity
             .capability()
             .map(|template| !template.properties.contains_key(name)),
+        // Connections of the environment are not part of the record.
+        EntityKind::Relationship { source: None, .. } => None,
         EntityKind::Relationship { template, .. } => Some(!template.properties.contains_key(name)),
         EntityKind::Artifact { .. } => Some(false),
     }

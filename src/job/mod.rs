@@ -8,6 +8,7 @@ mod artifact;
 mod change;
 mod change_diff;
 mod compare;
+mod connections;
 mod create_task;
 mod deferred_change;
 mod digest;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::host::ExecutorChain;
+use crate::host::{ExecutorChain, Variables};
 use crate::plan::JobGoal;
 
 /// How much of a job is recorded.
@@ -35,7 +35,7 @@ pub struct JobOptions {
     /// The maximum size of long outputs of a command that are kept whole.
     pub capture: u64,
     /// The process environment with the rules of the ensemble's environment applied.
-    pub environment: Vec<(String, String)>,
+    pub environment: Variables,
     /// The executors through which commands of operations run.
     pub chain: Option<Arc<ExecutorChain>>,
     /// Variables that the user sets for all expressions.

@@ -1,6 +1,6 @@
 //! Task views: gives a configurator access to one task and records the values that it reads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::evaluation::Evaluation;
 use super::task::{Task, TaskSpec};
@@ -9,7 +9,7 @@ use crate::host::Variables;
 use crate::host::services::HostServices;
 use crate::task::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
 use crate::topology::EntityKind;
-use crate::value::{EnvRuleOptions, Handle, Value, filter_env};
+use crate::value::{EnvRuleOptions, Handle};
 
 impl Evaluation<'_> {
     /// Calls `inspect` with a view of a task. Returns its result and the values read meanwhile.
@@ -136,18 +136,19 @@ impl EnvironmentProvider for TaskEnvironment<'_> {
 impl TaskEnvironment<'_> {
     fn variables_with(&self, options: EnvRuleOptions<'_>) -> Result<Variables, Error> {
         let base = &self.evaluation.options.environment;
-        let mut variables = match self.rules.filter(|rules| !rules.is_empty()) {
-            None if options.add_only => Variables::default(),
-            None => base.iter().cloned().collect(),
-            Some(rules) => {
-                let rules = rules.iter().map(|(name, raw)| {
-                    let value = self.evaluator.evaluate(raw, self.context)?;
-                    Ok((name.to_string(), value))
-                });
-                let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
-                let base = base.iter().cloned().collect();
-                rule_variables(&rules, &base, options)
-            }
+        let mut rules = self
+            .evaluation
+            .connection_rules(self.context, self.evaluator)?;
+        for (name, raw) in self.rules.into_iter().flatten() {
+            rules.push((
+                name.to_string(),
+                self.evaluator.evaluate(raw, self.context)?,
+            ));
+        }
+        let mut variables = match rules.as_slice() {
+            [] if options.add_only => Variables::default(),
+            [] => base.clone(),
+            rules => Variables::from_rules(rules, base, options),
         };
         self.add_relationship(&mut variables);
         Ok(variables)
@@ -157,7 +158,9 @@ impl TaskEnvironment<'_> {
     fn add_relationship(&self, variables: &mut Variables) {
         let topology = &self.evaluation.topology;
         let EntityKind::Relationship {
-            source, capability, ..
+            source: Some(source),
+            capability,
+            ..
         } = &topology.entity(self.task.spec.target).kind
         else {
             return;
@@ -194,55 +197,5 @@ impl TaskEnvironment<'_> {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value)),
         );
-    }
-}
-
-/// Returns the variables that rules produce. They are secret if their rule is.
-fn rule_variables(
-    rules: &[(String, Value)],
-    base: &BTreeMap<String, String>,
-    options: EnvRuleOptions<'_>,
-) -> Variables {
-    let named = rules.iter().map(|(rule, value)| (rule.as_str(), value));
-    let mut made = filter_env(named, base, options);
-    made.variables.sort_unstable_keys();
-    let mut variables = Variables::default();
-    for (name, value) in made.variables {
-        if made.sensitive.contains(&name) {
-            variables.add_with_secret(name, value);
-        } else {
-            variables.add(name, value);
-        }
-    }
-    for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
-        variables.hide(value.reveal().to_string());
-    }
-    variables
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_of_secret_rules_are_secret_and_so_is_what_the_rules_say() {
-        let secret = |text: &str| Value::from(text).sensitive();
-        let rules = [
-            ("TOKEN".to_owned(), secret("hunter2")),
-            ("^PATH".to_owned(), secret("sesame")),
-            ("USER".to_owned(), Value::from("joe")),
-        ];
-        let base = [("PATH".to_owned(), "/bin".to_owned())].into();
-        let variables = rule_variables(&rules, &base, EnvRuleOptions::default());
-        let all: Vec<_> = variables.iter().collect();
-        let expected = [
-            ("PATH", "sesame:/bin"),
-            ("TOKEN", "hunter2"),
-            ("USER", "joe"),
-        ];
-        assert_eq!(all, expected);
-        let shown = r#"{"PATH": "<<REDACTED>>", "TOKEN": "<<REDACTED>>", "USER": "joe"}"#;
-        assert_eq!(format!("{variables:?}"), shown);
-        assert_eq!(variables.hidden().parts(), ["hunter2", "sesame"]);
     }
 }

@@ -52,8 +52,7 @@ fn of_ensemble(mut session: Session) -> Result<GatheredHosts, Failure> {
     let topology = Arc::new(session.topology()?);
     let planned = session.manifest.base_dir().join("planned");
     let system_context = Arc::new(session.system_context(planned));
-    let connections = session.environment.section("connections");
-    let mut hosts = GatheredHosts::from_topology(&topology, system_context, connections)?;
+    let mut hosts = GatheredHosts::from_topology(&topology, system_context)?;
     hosts.sources = session.sources;
     Ok(hosts)
 }

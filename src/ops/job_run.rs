@@ -11,7 +11,7 @@ use super::frontend::{Decision, JobFrontend, JobReport};
 use super::job_commit;
 use super::job_driver;
 use super::job_lock;
-use super::planned_job::{PlannedJob, plan_job};
+use super::planned_job::{PlannedJob, circular_requirements, plan_job};
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
@@ -95,6 +95,10 @@ impl<'a> RenderedJob<'a> {
         let folders = WorkingFolders::new(session.manifest.base_dir());
         let commit = job_commit::prepare_commit(request, &session, view)?;
         let mut job = plan_job(request, &mut session, &folders)?;
+        if let Some(circle) = circular_requirements(&job.engine) {
+            let sources = session.sources.clone();
+            return Err(Failure::with_sources(FailureKind::Load, circle, sources));
+        }
         view.warnings(&session.warnings, &session.sources);
         folders.archive_previous().map_err(|error| {
             let hint = error.hint();

@@ -6,11 +6,11 @@ use super::event_watcher::{EventWatcher, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::packages::{self, FetchPermission};
-use super::planned_job::plan_job;
+use super::planned_job::{circular_requirements, plan_job};
 use super::query::QueryResult;
 use super::recover;
 use super::request::JobRequest;
-use crate::diagnostic::Sources;
+use crate::diagnostic::{Severity, Sources};
 use crate::ensemble::{JobFolders, WorkingFolders};
 use crate::job::Proposal;
 use crate::lock::{Lock, LockError, LockState};
@@ -49,6 +49,10 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     };
     let log = open_log_of_plan(request)?;
     let mut job = plan_job(request, &mut session, &folders)?;
+    if let Some(mut circle) = circular_requirements(&job.engine) {
+        circle.severity = Severity::Warning;
+        session.warnings.push(circle);
+    }
     view.warnings(&session.warnings, &session.sources);
     folders
         .archive_previous()

@@ -95,10 +95,11 @@ pub(super) fn create_engine(
     let topology = Arc::new(topology);
     let variables = session.variables(&topology, &system_context)?;
     let environment = variables.values;
-    let chain = resolve_chain(request, session, &topology, &system_context, &environment)?;
+    let all = environment.to_map();
+    let chain = resolve_chain(request, session, &topology, &system_context, &all)?;
     let mut system_context = Arc::into_inner(system_context)
         .unwrap_or_else(|| session.system_context(folders.planned_root().to_path_buf()));
-    system_context.variables.clone_from(&environment);
+    system_context.set_variables(&environment);
     let topology = Arc::into_inner(topology)
         .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
     let options = JobOptions {
@@ -109,7 +110,7 @@ pub(super) fn create_engine(
         base_dir: session.manifest.base_dir().to_path_buf(),
         echo: request.run.echo,
         capture: request.run.capture.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT),
-        environment: environment.into_iter().collect(),
+        environment,
         chain,
         vars: request.session.vars.clone(),
     };
@@ -139,6 +140,13 @@ fn host_locator(session: &Session) -> EndpointLocator {
 fn last_job(session: &Session, history: &RecordedHistory) -> Option<String> {
     let recorded = history.last_job().map(|id| id.to_string());
     recorded.max(session.last_job())
+}
+
+/// Returns the problem of templates that require each other. A plan shows them; a deploy would wait forever.
+pub(super) fn circular_requirements(engine: &Engine) -> Option<Diagnostic> {
+    let is_deploy = engine.options.goal.workflow == plan::WorkflowKind::Deploy;
+    let circle = plan::refuse_cycles(&engine.topology).err();
+    circle.filter(|_| is_deploy).map(Diagnostic::from)
 }
 
 /// Creates the engine and plans the job.

@@ -1,5 +1,6 @@
 //! Runs named tasks and single commands on hosts, as Fabric does (`unfurl task`).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -60,6 +61,7 @@ fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
         planned: base.clone(),
         base,
         variables: env.all().clone(),
+        secret_variables: BTreeSet::new(),
         locals: Map::new(),
         secrets: Map::new(),
         metadata: Map::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::goal::{JobGoal, WorkflowKind};
 use super::no_action::NoActionReason;
-use super::order::{host_of, is_referenced, refuse_cycles, template_order};
+use super::order::{host_of, is_referenced, template_order};
 use super::step::{
     GroupId, InstanceDraft, Plan, PlanItem, PlanStep, Reason, RunCondition, StepGroup, StepTarget,
 };
@@ -84,9 +84,6 @@ pub fn plan(
     };
     if let Some(name) = goal.excluded.iter().find(unknown) {
         return Err(Error::UnknownExcluded(name.clone()));
-    }
-    if goal.workflow == WorkflowKind::Deploy {
-        refuse_cycles(topology)?;
     }
     let mut planner = Planner::new(topology, goal, repeats);
     match &goal.workflow {

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::Error;
+use super::environment_aliases::AliasResolver;
+use super::environment_check::check_environment;
 use super::environment_merge::merge;
 use crate::diagnostic::{Diagnostics, Span};
 use crate::lock::RemoteLockSettings;
 use crate::value::{Map, Value};
-use crate::yaml::{Mapping, Node, NodeKind};
+use crate::yaml::{Mapping, Node, NodeKind, without_strategies};
 
 /// The environment that all others are merged over.
 const DEFAULTS: &str = "defaults";
@@ -89,7 +91,18 @@ impl Environments {
         let root = merged
             .reduce(|base, over| merge(&base, &over))
             .unwrap_or_else(empty);
-        Environment::build(name, root, own_lock)
+        let root = without_strategies(&root);
+        let mut problems = Diagnostics::default();
+        if let Some(root) = root.as_map() {
+            check_environment(root, &mut problems);
+        }
+        let environments = &self.0;
+        let root = AliasResolver {
+            environments,
+            problems: &mut problems,
+        }
+        .resolve(&root);
+        Environment::build(name, root, own_lock, problems)
     }
 }
 
@@ -104,13 +117,18 @@ pub struct Environment {
     pub secrets: Map,
     /// The settings of the lock that protects the ensemble against jobs on other machines.
     pub remote_lock: RemoteLockSettings,
-    /// The problems found in the settings of the lock.
-    pub lock_problems: Diagnostics,
+    /// The problems found in the sections.
+    pub problems: Diagnostics,
     root: Node,
 }
 
 impl Environment {
-    fn build(name: Option<&str>, root: Node, own_lock: Option<Node>) -> Self {
+    fn build(
+        name: Option<&str>,
+        root: Node,
+        own_lock: Option<Node>,
+        mut problems: Diagnostics,
+    ) -> Self {
         let map = |key: &str| {
             let value = root.get(key).map(Node::to_value);
             value
@@ -124,8 +142,7 @@ impl Environment {
             (Some(shared), Some(own)) => Some(merge(&shared, &own)),
             (shared, own) => own.or(shared),
         };
-        let mut lock_problems = Diagnostics::default();
-        let lock = lock.map(|lock| RemoteLockSettings::read(&lock, &mut lock_problems));
+        let lock = lock.map(|lock| RemoteLockSettings::read(&lock, &mut problems));
         Self {
             name: name.map(str::to_owned),
             variables: variables
@@ -138,7 +155,7 @@ impl Environment {
                 .map(|(key, v)| (key, v.sensitive()))
                 .collect(),
             remote_lock: lock.unwrap_or_default(),
-            lock_problems,
+            problems,
             root,
         }
     }

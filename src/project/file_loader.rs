@@ -247,6 +247,26 @@ impl<'a> FileLoader<'a> {
         self.sources
     }
 
+    /// Replaces secrets by asterisks in the texts that messages quote.
+    pub fn hide(&mut self, secrets: &[Span]) {
+        for span in secrets {
+            let range = span.start as usize..span.end as usize;
+            self.sources.replace(span.source, |text| {
+                let Some(secret) = text.get(range.clone()) else {
+                    return text.to_owned();
+                };
+                let hidden: String = secret
+                    .chars()
+                    .map(|c| match c {
+                        '\n' => "\n".to_owned(),
+                        c => "*".repeat(c.len_utf8()),
+                    })
+                    .collect();
+                format!("{}{hidden}{}", &text[..range.start], &text[range.end..])
+            });
+        }
+    }
+
     /// Removes and returns the warnings about the files read so far.
     pub fn take_warnings(&mut self) -> Diagnostics {
         std::mem::take(&mut self.warnings)

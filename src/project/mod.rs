@@ -8,6 +8,8 @@ mod clone_cache;
 mod csar;
 mod embedded;
 mod environment;
+mod environment_aliases;
+mod environment_check;
 mod environment_merge;
 mod error;
 mod file_loader;

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
+use super::environment_check::check_environment;
 use super::open_passwords::find_open_password;
 use super::trust_entry::normalize_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::git::exposed_password_warning;
-use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
-use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand, tables};
+use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand_for_merging, tables};
 
 use Shape::{Any, Flag, List, ListOf, Map, MapOf, Names, Of, Scalar, Text, Words};
 
@@ -56,7 +56,8 @@ tables! {
         "instances" Map, "Node templates and instances that ensembles share";
         "repositories" Map, "TOSCA repositories, by name";
         "cloudmaps" Map, "Catalogues of repositories";
-        "external" Map, "Instances of other ensembles, by name";
+        "primary_provider" Text, "The connection to the cloud; the default is `primary_provider`";
+        "external" MapOf(&EXTERNAL_KEYS), "Instances of other ensembles, by name";
         "lfs_lock" Of(&LFS_LOCK_KEYS), "The lock of ensembles across machines";
         "executors" Any,
             "The executor chain for the commands of operations: names, or a map with `chain` and options";
@@ -64,6 +65,21 @@ tables! {
         "deployment_blueprint" Text, "The deployment blueprint of the ensembles";
         "defaultProject" Text, "The default project of names without a project";
         "name" Text, "Its name";
+    }
+    pub(super) EXTERNAL_KEYS open "external" "Another ensemble and the instance of it to use" {
+        "manifest" Of(&EXTERNAL_MANIFEST_KEYS), "Where the ensemble is";
+        "instance" Text, "The instance that the name stands for, or `*` for all";
+        "connections" List, "Connections of the ensemble to use, by name";
+        "schema" Map, "The JSON schema of attributes, by name";
+        "uri" Text, "The URI that the ensemble must have";
+        "version" Scalar, "The version that the ensemble must have";
+        "url" Text, "Reserved";
+    }
+    pub(super) EXTERNAL_MANIFEST_KEYS open "external_manifest" "Where another ensemble is" {
+        "file" Text, "The path of its manifest";
+        "repository" Text, "The repository that contains it";
+        "project" Text, "The project that contains it";
+        "environment" Text, "The environment that it is loaded with";
     }
     LFS_LOCK_KEYS open "lfs_lock" "The lock of ensembles across machines, through git-lfs" {
         "lock" Words(LOCK_KEYWORDS), "When to lock: never, if the server supports it, or always";
@@ -265,33 +281,13 @@ impl ProjectReader<'_> {
         for (name, entry) in environments.into_iter().flatten() {
             match entry.value.kind() {
                 NodeKind::Null => {}
-                NodeKind::Map(environment) => self.environment(environment),
+                NodeKind::Map(environment) => check_environment(environment, self.problems),
                 _ => self.report_mismatch(
                     &entry.value,
                     &format!("the environment `{name}`"),
                     "a map",
                 ),
             }
-        }
-    }
-
-    fn environment(&mut self, environment: &Mapping) {
-        for key in ENVIRONMENT_KEYS.keys {
-            let Some(section) = environment.get(key.name) else {
-                continue;
-            };
-            let expected_kind = match (key.shape, section.kind()) {
-                (_, NodeKind::Null)
-                | (List, NodeKind::Seq(_))
-                | (Map | Of(_), NodeKind::Map(_)) => continue,
-                (List, _) => "a list",
-                (Map | Of(_), _) => "a map",
-                _ => continue,
-            };
-            self.report_mismatch(section, &format!("`{}`", key.name), expected_kind);
-        }
-        if let Some(section) = environment.get("lfs_lock") {
-            RemoteLockSettings::read(section, self.problems);
         }
     }
 
@@ -348,7 +344,7 @@ impl Project {
         {
             loader.warn(warning);
         }
-        let expanded = expand(&document, loader, limits)?;
+        let expanded = expand_for_merging(&document, loader, limits)?;
         let mut project = read_project(&expanded.root, &root, loader.home_dir())?;
         project.file = Some(file.to_owned());
         project.root = root;

@@ -15,6 +15,7 @@ use super::read_scope::{check_manifest, folder_of_repository, is_in_home};
 use super::session::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
+use crate::text::without_logins;
 use crate::topology::{ExternalEnsemble, Topology};
 use crate::value::Value;
 use crate::yaml::{MapEntry, Node};
@@ -69,7 +70,9 @@ pub(crate) fn add_external_ensembles(
         match find_external(session, name, &entry.value) {
             Ok(None) => {}
             Ok(Some(foreign)) => {
-                if !topology.add_external_ensemble(foreign) {
+                if topology.add_external_ensemble(foreign) {
+                    import_connections(topology, name, &entry.value, problems);
+                } else {
                     let why = "the total number of instances is too large".to_owned();
                     report_unusable_ensemble(session, problems, name, span, why.into());
                 }
@@ -89,14 +92,45 @@ pub(crate) fn add_external_ensembles(
             continue;
         };
         let found = load(session, &file, None, false).map(|found| {
-            let (topology, system_context) = found?;
-            ExternalEnsemble::new(name, topology, system_context, None)
+            let found = found?;
+            ExternalEnsemble::new(name, found.topology, found.system_context, None)
         });
         match found {
             Ok(Some(foreign)) => drop(topology.add_external_ensemble(foreign)),
             Ok(None) => {}
             Err(why) => report_unusable_ensemble(session, problems, name, span, why),
         }
+    }
+}
+
+/// Makes the connections of another ensemble available that its entry lists.
+fn import_connections(
+    topology: &mut Topology,
+    ensemble: &str,
+    entry: &Node,
+    problems: &mut Diagnostics,
+) {
+    let listed = entry.get("connections").and_then(Node::as_seq);
+    let listed: Vec<(Arc<str>, Span)> = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|item| Some((item.as_str()?.into(), item.span())))
+        .collect();
+    if listed.is_empty() {
+        return;
+    }
+    let names: Vec<Arc<str>> = listed.iter().map(|(name, _)| Arc::clone(name)).collect();
+    for missing in topology.import_connections(ensemble, &names) {
+        let place = listed.iter().find(|(name, _)| *name == missing);
+        let message = format!("the external ensemble `{ensemble}` has no connection `{missing}`");
+        let help = "name a connection of its environment or service template, or \
+                    `INSTANCE::REQUIREMENT` for one that a requirement states";
+        let place = place.map_or(Span::NONE, |(_, span)| *span);
+        problems.push(
+            Diagnostic::error(message)
+                .label(place, "named here")
+                .help(help),
+        );
     }
 }
 
@@ -157,11 +191,20 @@ fn find_external(
     let text = |key: &str| entry.get(key).and_then(Node::as_str);
     let environment = location.get("environment").and_then(Node::as_str);
     let is_of_home = is_in_home(&session.sources, entry.span(), &session.options);
-    let Some((topology, system_context)) = load(session, &file, environment, is_of_home)? else {
+    let Some(LoadedExternal {
+        topology,
+        system_context,
+        metadata,
+    }) = load(session, &file, environment, is_of_home)?
+    else {
         return Ok(None);
     };
-    if let Some(version) = text("version") {
-        check_version(&topology, version)?;
+    if let Some(uri) = text("uri") {
+        check_uri(&metadata, uri)?;
+    }
+    let version = entry.get("version").filter(|version| !version.is_null());
+    if let Some(version) = version {
+        check_version(&topology, &version.to_value().to_string())?;
     }
     let instance = text("instance");
     let schema = entry.get("schema").map(Node::to_value);
@@ -171,6 +214,23 @@ fn find_external(
         return Err(format!("it has no instance `{instance}`").into());
     };
     Ok(Some(foreign.with_schema(schema.unwrap_or_default())))
+}
+
+/// Checks that an ensemble states a URI, in `uri` or `aliases` of its metadata.
+fn check_uri(metadata: &Value, required: &str) -> Result<(), ExternalError> {
+    let uri = metadata.get("uri").and_then(Value::as_str);
+    let aliases = metadata.get("aliases").and_then(Value::as_list);
+    let aliases = aliases.into_iter().flatten().filter_map(Value::as_str);
+    let stated: Vec<&str> = uri.into_iter().chain(aliases).collect();
+    if stated.contains(&required) {
+        return Ok(());
+    }
+    let shown = |uri: &&str| format!("`{}`", without_logins(uri));
+    let message = match stated.iter().map(shown).collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "its `metadata` states no `uri`".to_owned(),
+        all => format!("its URI is {all}"),
+    };
+    Err(format!("{message}, but `{}` is required", without_logins(required)).into())
 }
 
 fn check_version(topology: &Topology, required: &str) -> Result<(), ExternalError> {
@@ -217,8 +277,14 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, ExternalError>
     Ok(fs::absolute(Path::new(file), &folder))
 }
 
-/// The topology of an external ensemble, and the system context for its expressions.
-type LoadedExternal = (Arc<Topology>, Arc<LocalSystem>);
+/// A loaded external ensemble.
+struct LoadedExternal {
+    topology: Arc<Topology>,
+    /// The system context for its expressions.
+    system_context: Arc<LocalSystem>,
+    /// The `metadata` of its manifest.
+    metadata: Value,
+}
 
 /// Loads another ensemble with its recorded state; returns `None` if it is this ensemble or one that uses it.
 fn load(
@@ -265,8 +331,13 @@ fn load(
     let variables = other.variables(&topology, &system_context)?;
     let mut system_context =
         Arc::into_inner(system_context).unwrap_or_else(|| other.system_context(planned));
-    system_context.variables = variables.values;
-    Ok(Some((topology, Arc::new(system_context))))
+    system_context.set_variables(&variables.values);
+    let metadata = other.manifest.root().get("metadata").map(Node::to_value);
+    Ok(Some(LoadedExternal {
+        topology,
+        system_context: Arc::new(system_context),
+        metadata: metadata.unwrap_or_default(),
+    }))
 }
 
 /// Adds imported instances for the templates that select an instance of an external ensemble.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::blueprint;
+use super::connections;
 use super::ensemble_location::EnsembleLocation;
 use super::error::{LoadError, LoadErrorKind};
 use super::imports::FileImporter;
@@ -49,8 +50,8 @@ pub(crate) fn manifest_with_environment(
 ) -> Result<(Manifest, Environment), LoadError> {
     let (manifest, sources) = manifest_and_sources(found)?;
     let environment = found.located.environment(manifest.environment());
-    if environment.lock_problems.has_errors() {
-        let problems = environment.lock_problems;
+    if environment.problems.has_errors() {
+        let problems = environment.problems;
         return Err(LoadError::with_sources(
             LoadErrorKind::Invalid,
             problems,
@@ -332,10 +333,13 @@ impl ModelReader<'_> {
         let (service, mut problems) =
             read_service(&root, base, &mut importer, &read_options, &found.env);
         problems.append(chosen);
-        problems.append(environment.lock_problems.clone());
+        let secrets = connections::secrets(environment, service.as_ref());
+        importer.loader.hide(&secrets);
+        problems.append(environment.problems.clone());
         let Some(service) = service.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };
+        connections::check_operations(&service, &mut problems);
         if without {
             let message = "the ensemble has no service template, so there is nothing to deploy";
             let help = "describe what to deploy under `spec: {service_template: …}`";
@@ -377,6 +381,12 @@ impl ModelReader<'_> {
             blueprints: of_spec,
             added_templates: instances::templates(manifest.root().get("spec"), root),
             orphaned_templates: orphan_templates.mapping(),
+            connections: connections::relationship_templates(self.environment),
+            extra_imports: connections::imports(
+                self.environment,
+                sources,
+                self.found.located.folder(),
+            ),
             directories: directories_of_includes(sources),
             ..ReadOptions::default()
         }

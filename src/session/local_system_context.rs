@@ -1,7 +1,7 @@
 //! The system context of expressions: access to files, variables, secrets and time of this computer, seen
 //! from an ensemble.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -13,6 +13,7 @@ use crate::expr::{
     ReadEnvironment, ReadError, ReadFiles, Yaml, YamlError,
 };
 use crate::git::Repository;
+use crate::host::Variables;
 use crate::project::{OutsideError, ReadScope, Trust};
 use crate::system::{clock, fs, random};
 use crate::value::limits::limits;
@@ -48,6 +49,8 @@ pub(crate) struct LocalSystem {
     pub(crate) planned: PathBuf,
     /// The environment variables, with the environment's rules applied.
     pub(crate) variables: BTreeMap<String, String>,
+    /// The names of the environment variables whose values are secret.
+    pub(crate) secret_variables: BTreeSet<String>,
     /// The `locals` section of the environment.
     pub(crate) locals: Map,
     pub(crate) secrets: Map,
@@ -61,9 +64,22 @@ pub(crate) struct LocalSystem {
     pub(crate) writes: ExpressionWrites,
 }
 
+impl LocalSystem {
+    /// Sets the environment variables that expressions see.
+    pub(crate) fn set_variables(&mut self, variables: &Variables) {
+        self.variables = variables.to_map();
+        let secret = variables.secret_names().into_iter();
+        self.secret_variables = secret.map(str::to_owned).collect();
+    }
+}
+
 impl ReadEnvironment for LocalSystem {
     fn env(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
+    }
+
+    fn is_secret_variable(&self, name: &str) -> bool {
+        self.secret_variables.contains(name)
     }
 
     fn env_all(&self) -> Vec<(String, String)> {

@@ -3,6 +3,7 @@
 //! [`Session`] is the loaded ensemble, used by all operations in `ops`. Nothing here runs tasks.
 
 mod blueprint;
+mod connections;
 mod decorators;
 mod ensemble_location;
 mod error;

@@ -3,7 +3,7 @@
 //! Both are expressions over the model itself. The model is therefore read twice: first with all imports,
 //! then without those whose condition is false and with decorated node templates.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,6 +42,7 @@ pub(crate) fn read_service(
         project: base.to_path_buf(),
         planned: base.join("planned"),
         variables: env.all().clone(),
+        secret_variables: BTreeSet::new(),
         locals: Map::new(),
         secrets: Map::new(),
         metadata: Map::new(),

@@ -1,6 +1,6 @@
 //! The session: a loaded ensemble with its service template, environment and options.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo, RequestedWrites, Scope};
 use crate::git::Repository;
+use crate::host::Variables;
 use crate::name::ChangeId;
 use crate::package::PackageRule;
 use crate::project::{Environment, ReadScope};
 use crate::system::fs;
 use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::ServiceTemplate;
-use crate::value::{EnvRuleOptions, Map, Value, filter_env};
+use crate::value::{EnvRuleOptions, Map, Value};
 
 /// A loaded ensemble with everything that operations need to work on it.
 #[derive(Debug)]
@@ -98,6 +99,7 @@ impl Session {
             project: self.project.clone(),
             planned,
             variables: self.location.env.all().clone(),
+            secret_variables: BTreeSet::new(),
             locals: self.environment.locals.clone(),
             secrets: self.environment.secrets.clone(),
             metadata: self.metadata(),
@@ -125,30 +127,54 @@ impl Session {
         ])
     }
 
-    /// Returns this process's environment variables with the rules of the ensemble's environment applied.
+    /// Returns this process's environment variables with the rules of the ensemble's environment applied, and
+    /// with the variables of its connections.
     pub(crate) fn variables(
         &self,
         topology: &Arc<Topology>,
         system_context: &Arc<LocalSystem>,
     ) -> Result<EnvironmentVariables, LoadError> {
-        if self.environment.variables.is_empty() {
-            return Ok(EnvironmentVariables {
-                values: self.location.env.all().clone(),
-                writes: RequestedWrites::default(),
-            });
+        let process = self.location.env.all().clone().into_iter().collect();
+        let mut variables = EnvironmentVariables {
+            values: process,
+            writes: RequestedWrites::default(),
+        };
+        if !self.environment.variables.is_empty() {
+            let evaluator = environment_evaluator(topology, system_context);
+            let evaluate = evaluate_with(&evaluator, topology);
+            let mut rules = Vec::new();
+            for (name, raw) in &self.environment.variables {
+                let value = evaluate(&format!("the variable `{name}`"), raw)?;
+                rules.push((name.clone(), value));
+            }
+            variables.add(&rules, evaluator.take_reads().writes());
         }
-        let evaluator = environment_evaluator(topology, system_context);
-        let evaluate = evaluate_with(&evaluator, topology);
+        self.add_connection_variables(topology, system_context, &mut variables);
+        Ok(variables)
+    }
+
+    /// Adds the variables of all connections. The properties of connections see those added before.
+    ///
+    /// A value that cannot be evaluated yet is left out: tasks that use the connection evaluate it again, and
+    /// report the error.
+    fn add_connection_variables(
+        &self,
+        topology: &Arc<Topology>,
+        system_context: &Arc<LocalSystem>,
+        variables: &mut EnvironmentVariables,
+    ) {
+        let mut context = self.system_context(system_context.planned.clone());
+        context.set_variables(&variables.values);
+        let evaluator = environment_evaluator(topology, &Arc::new(context));
         let mut rules = Vec::new();
-        for (name, raw) in &self.environment.variables {
-            rules.push((name, evaluate(&format!("the variable `{name}`"), raw)?));
+        for connection in topology.connections_of(topology.root()) {
+            let found = topology.connection_variables(connection, &evaluator);
+            let found = found.unwrap_or_default().into_iter();
+            rules.extend(found.map(|(name, value)| (name.to_string(), value)));
         }
-        let rules = rules.iter().map(|(rule, value)| (rule.as_str(), value));
-        let env = filter_env(rules, self.location.env.all(), EnvRuleOptions::default());
-        Ok(EnvironmentVariables {
-            values: env.variables.into_iter().collect(),
-            writes: evaluator.take_reads().writes().clone(),
-        })
+        if !rules.is_empty() {
+            variables.add(&rules, evaluator.take_reads().writes());
+        }
     }
 
     /// Returns a section of the environment with its expressions evaluated; `None` if the section is missing.
@@ -202,9 +228,17 @@ impl Session {
 /// The environment variables of a job.
 #[derive(Debug)]
 pub(crate) struct EnvironmentVariables {
-    pub(crate) values: BTreeMap<String, String>,
+    pub(crate) values: Variables,
     /// The files that expressions in the variables request, for the first task that runs.
     pub(crate) writes: RequestedWrites,
+}
+
+impl EnvironmentVariables {
+    /// Applies rules, and adds the files that their values request.
+    fn add(&mut self, rules: &[(String, Value)], writes: &RequestedWrites) {
+        self.values = Variables::from_rules(rules, &self.values, EnvRuleOptions::default());
+        self.writes.append(writes);
+    }
 }
 
 fn environment_evaluator(topology: &Arc<Topology>, system_context: &Arc<LocalSystem>) -> Evaluator {

@@ -106,11 +106,8 @@ impl Topology {
             }
             self.add_credential_and_variables(*endpoint, evaluator, &mut settings)?;
         }
-        for connection in self.incoming(of) {
-            if self.entity(connection).is_a(CONNECTION_RELATIONSHIP) {
-                self.add_credential_and_variables(connection, evaluator, &mut settings)?;
-                break;
-            }
+        if let Some(connection) = self.host_connection(of) {
+            self.add_credential_and_variables(connection, evaluator, &mut settings)?;
         }
         let mut address = None;
         for name in ADDRESS_ATTRIBUTES {
@@ -119,13 +116,21 @@ impl Topology {
                 address = value.filter(Value::is_truthy);
             }
         }
-        if endpoint.is_none() && address.is_none() {
+        if endpoint.is_none() && address.is_none() && !settings.contains_key("host") {
             return Ok(None);
         }
         if let Some(address) = address {
             settings.insert("host".into(), address);
         }
         Ok(Some(parse_endpoint(entity.name.as_str(), &settings)))
+    }
+
+    /// Returns the relationship with the credentials of a machine: one of the model, or else a connection of
+    /// the environment.
+    pub fn host_connection(&self, of: Handle) -> Option<Handle> {
+        let mut incoming = self.incoming(of).into_iter();
+        let stated = incoming.find(|it| self.entity(*it).is_a(CONNECTION_RELATIONSHIP));
+        stated.or_else(|| self.nearest_connection(of, CONNECTION_RELATIONSHIP))
     }
 
     /// Adds the settings of an entity's `credential` and `hostvars` (Ansible variables).

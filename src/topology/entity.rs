@@ -70,8 +70,8 @@ pub enum EntityKind {
     },
     /// A requirement of a node instance, met by another instance.
     Relationship {
-        /// The node instance whose requirement this is.
-        source: Handle,
+        /// The node instance whose requirement this is. None for a connection that no requirement states.
+        source: Option<Handle>,
         /// The template of the node that meets the requirement.
         target: Option<TemplateName>,
         /// The name of the target's capability.

@@ -82,6 +82,10 @@ impl ExternalEnsemble {
         self
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn topology(&self) -> &Topology {
         &self.topology
     }

@@ -33,6 +33,12 @@ impl Scope for Topology {
                 let template = entity.capability()?;
                 declared_value(&template.properties, &template.attributes, name)
             }
+            // The conditions of imports compare the type of `.primary_provider` as Unfurl's do.
+            EntityKind::Relationship { source: None, .. }
+                if name == "type" && !entity.attributes.contains_key(name) =>
+            {
+                (Some(Value::str(entity.type_name())), false)
+            }
             EntityKind::Relationship { template, .. } => {
                 declared_value(&template.properties, &template.attributes, name)
             }
@@ -197,6 +203,17 @@ impl Scope for Topology {
         })
     }
 
+    fn connection(&self, from: Handle, target: Handle, relation: &str) -> Option<Handle> {
+        match self.external_ensemble_of(target) {
+            Some((foreign, inner)) => {
+                let topology = foreign.topology();
+                let found = topology.find_connection(topology.root(), inner, relation)?;
+                Some(foreign.to_outer(found))
+            }
+            None => self.find_connection(from, target, relation),
+        }
+    }
+
     fn generation(&self) -> u64 {
         self.generation()
     }
@@ -306,7 +323,11 @@ impl Topology {
             ".source" => self.source_of(of).map_or(Value::Null, Value::Entity),
             ".target" => self.target_of(of).map_or(Value::Null, Value::Entity),
             ".capabilities" => entities(entity.node()?.capabilities.clone()),
+            ".requirements" if matches!(entity.kind, EntityKind::Root) => {
+                entities(self.declared_connections(of).to_vec())
+            }
             ".requirements" => entities(entity.node().map_or(vec![], |n| n.requirements.clone())),
+            ".primary_provider" => Value::Entity(self.primary_provider(of)?),
             ".relationships" => entities(self.relationships_of(of)),
             ".targets" => self.relationship_ends(&entity.node()?.requirements, Self::target_of),
             ".sources" => self.relationship_ends(&self.visible_incoming(of), Self::source_of),

@@ -197,7 +197,7 @@ impl Topology {
                     stack.push(self.root_of(handle));
                 }
                 EntityKind::Root => stack.extend(self.outer_entity(handle)),
-                EntityKind::Relationship { source, .. } => stack.push(*source),
+                EntityKind::Relationship { source, .. } => stack.extend(*source),
                 _ => {}
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::connections::Connections;
 use super::entity::{Creator, Entity, EntityKind, NodeData, TopologyInputs};
 use super::external_ensemble::ExternalEnsemble;
 use super::orphan::Orphan;
@@ -33,6 +34,7 @@ pub struct Topology {
     pub(super) cache: SharedCache,
     pub(super) orphans: Vec<Orphan>,
     pub(super) external_ensembles: Vec<ExternalEnsemble>,
+    pub(super) connections: Connections,
     /// The source positions of given inputs.
     pub(super) input_spans: HashMap<Arc<str>, Span>,
 }
@@ -54,6 +56,7 @@ impl Topology {
             cache: SharedCache::default(),
             orphans: Vec::new(),
             external_ensembles: Vec::new(),
+            connections: Connections::default(),
             input_spans: inputs.spans,
         };
         let mut root = Entity::new("root".into(), "::root".into(), EntityKind::Root);
@@ -76,6 +79,7 @@ impl Topology {
         outputs.parent = Some(ROOT);
         topology.entities.push(outputs);
         topology.add_roots();
+        topology.add_declared_connections();
         topology
     }
 
@@ -170,7 +174,7 @@ impl Topology {
     /// Returns the instance whose requirement a relationship is.
     pub fn source_of(&self, relationship: Handle) -> Option<Handle> {
         match &self.entity(relationship).kind {
-            EntityKind::Relationship { source, .. } => Some(*source),
+            EntityKind::Relationship { source, .. } => *source,
             _ => None,
         }
     }
@@ -304,7 +308,7 @@ impl Topology {
             let name = &requirement.name;
             let key = format!("{}::.requirements::[.name={name}]", self.entity(source).key);
             let kind = EntityKind::Relationship {
-                source,
+                source: Some(source),
                 target: requirement.target.clone(),
                 capability: requirement.capability.clone(),
                 template: Arc::clone(&requirement.relationship),
@@ -312,7 +316,9 @@ impl Topology {
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.local = Some(Status::Pending);
             entity.computed = is_preestablished(&requirement.relationship.operations);
-            handles.push(self.add_part(source, entity));
+            let relationship = self.add_part(source, entity);
+            self.note_inline_connection(source, relationship);
+            handles.push(relationship);
         }
         handles
     }
@@ -423,7 +429,7 @@ impl Topology {
             EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => {
                 Some(*owner)
             }
-            EntityKind::Relationship { source, .. } => Some(*source),
+            EntityKind::Relationship { source, .. } => *source,
             EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => None,
         }
     }

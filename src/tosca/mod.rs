@@ -11,6 +11,7 @@ mod condition;
 mod constraint;
 mod definition;
 mod entity_types;
+mod environment_variables;
 mod implementation;
 mod interface_draft;
 mod interface_merge;
@@ -67,7 +68,7 @@ pub use keys::service_template_keys;
 pub use operation::{
     Artifact, Dependency, Implementation, ImplementationKind, Operation, Operations,
 };
-pub use options::ReadOptions;
+pub use options::{ExtraImport, FROM_ENVIRONMENT, ReadOptions};
 pub use overlay::Decorator;
 pub use reader::{check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{

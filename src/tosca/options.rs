@@ -9,6 +9,17 @@ use std::sync::Arc;
 use crate::diagnostic::{SourceId, Span};
 use crate::yaml::{Mapping, Node};
 
+/// The metadata of relationship templates that are connections of the environment.
+pub const FROM_ENVIRONMENT: &str = "from_environment";
+
+/// An item of `imports` that is not part of the service template.
+#[derive(Debug, Clone)]
+pub struct ExtraImport {
+    pub item: Node,
+    /// The folder that its relative paths start from.
+    pub base_dir: Arc<PathBuf>,
+}
+
 /// Options for reading a service template.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
@@ -38,6 +49,11 @@ pub struct ReadOptions {
     pub decorated_templates: Mapping,
     /// The locations of imports to leave out.
     pub skipped_imports: HashSet<Span>,
+    /// Relationship templates from outside: the connections of the environment. They have priority over those
+    /// of the topology, and each has `default_for`.
+    pub connections: Mapping,
+    /// Imports from outside, which follow those of the service template.
+    pub extra_imports: Vec<ExtraImport>,
     /// The directories of texts that merge directives included. Relative paths in them refer to these.
     pub directories: HashMap<SourceId, Arc<PathBuf>>,
 }
@@ -54,6 +70,8 @@ impl Default for ReadOptions {
             orphaned_templates: Mapping::default(),
             decorated_templates: Mapping::default(),
             skipped_imports: HashSet::new(),
+            connections: Mapping::default(),
+            extra_imports: Vec::new(),
             directories: HashMap::new(),
         }
     }

@@ -53,7 +53,7 @@ pub fn read(
         mut types,
         files,
         conditions,
-    } = load(root, base_dir, importer, &options.skipped_imports);
+    } = load(root, base_dir, importer, options);
     types.directories.clone_from(&options.directories);
     types.strict = options.check_references;
     types.check_ancestry();

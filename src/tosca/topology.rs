@@ -50,6 +50,8 @@ pub(super) struct ExtraTemplates<'m> {
     pub(super) overrides: Option<&'m Mapping>,
     /// Templates that are no longer in the model.
     pub(super) orphaned: Option<&'m Mapping>,
+    /// Relationship templates that come before those of the topology and replace those of the same name.
+    pub(super) connections: Option<&'m Mapping>,
 }
 
 impl<'m> ExtraTemplates<'m> {
@@ -58,6 +60,7 @@ impl<'m> ExtraTemplates<'m> {
         Self {
             overrides,
             orphaned: Some(&options.orphaned_templates),
+            connections: Some(&options.connections),
         }
     }
 }
@@ -76,7 +79,7 @@ impl<'a> TypeScope<'a> {
         self.check_defaults(&topology.inputs);
         topology.outputs = self.outputs(map);
         topology.substitution = self.substitution(map);
-        topology.relationships = self.relationship_templates(map);
+        topology.relationships = self.relationship_templates(map, more.connections);
         let incomplete = topology
             .substitution
             .as_ref()
@@ -210,11 +213,10 @@ impl<'a> TypeScope<'a> {
     fn relationship_templates(
         self,
         map: &Mapping,
+        connections: Option<&Mapping>,
     ) -> IndexMap<TemplateName, Arc<RelationshipTemplate>> {
         let mut templates = IndexMap::new();
-        let all = map.get("relationship_templates").and_then(Node::as_map);
-        for (name, entry) in self.section(map, "relationship_templates") {
-            let subject = format!("relationship template `{name}`");
+        let mut read = |subject: String, name: &Arc<str>, entry: &MapEntry, all| {
             let name = TemplateName::new(Arc::clone(name));
             let copied = entry.value.as_map().zip(all);
             let copied = copied.and_then(|(own, all)| self.resolve_copy(&subject, own, all));
@@ -226,6 +228,15 @@ impl<'a> TypeScope<'a> {
             if let Some(mut template) = read {
                 template.span = entry.key_span;
                 templates.insert(name, Arc::new(template));
+            }
+        };
+        for (name, entry) in connections.into_iter().flatten() {
+            read(format!("connection `{name}`"), name, entry, connections);
+        }
+        let all = map.get("relationship_templates").and_then(Node::as_map);
+        for (name, entry) in self.section(map, "relationship_templates") {
+            if connections.is_none_or(|connections| connections.get(name).is_none()) {
+                read(format!("relationship template `{name}`"), name, entry, all);
             }
         }
         templates

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS};
+use super::options::{ExtraImport, ReadOptions};
 use super::scope::TypeScope;
 use super::section::TypeSection;
 use super::types::{BUILT_IN, Namespace, ROOT, TypeBody, Types};
@@ -35,19 +36,20 @@ pub(super) struct LoadedTypes {
     pub(super) conditions: Vec<(Span, Value)>,
 }
 
-/// Loads the service template and its imports. Leaves out the imports at the locations in `skipped`.
+/// Loads the service template and its imports, with those that the options add or leave out.
 pub(super) fn load(
     root: &Node,
     base_dir: &Path,
     importer: &mut dyn Importer,
-    skipped: &HashSet<Span>,
+    options: &ReadOptions,
 ) -> LoadedTypes {
     let mut loader = TypeLoader {
         types: Types::built_in(Arc::new(base_dir.to_owned())),
         importer,
         seen: HashMap::new(),
         files: Vec::new(),
-        skipped,
+        skipped: &options.skipped_imports,
+        extra: &options.extra_imports,
         conditions: Vec::new(),
     };
     loader.seen.insert(identity(root), ROOT);
@@ -79,6 +81,7 @@ struct TypeLoader<'a> {
     seen: HashMap<(SourceId, u32, u32), u32>,
     files: Vec<LoadedFile>,
     skipped: &'a HashSet<Span>,
+    extra: &'a [ExtraImport],
     conditions: Vec<(Span, Value)>,
 }
 
@@ -88,6 +91,8 @@ struct ImportItem {
     repository: Option<Arc<str>>,
     prefix: Option<Arc<str>>,
     condition: Option<Value>,
+    /// The folder of relative paths, if it is not that of the importing file.
+    base_dir: Option<Arc<PathBuf>>,
     span: Span,
 }
 
@@ -108,6 +113,14 @@ impl TypeLoader<'_> {
                 if node.as_seq().is_some_and(<[Node]>::is_empty) {
                     scope.problems().warning("`imports` is empty", node.span());
                 }
+            }
+            let extra = self.extra.iter().filter(|_| file.namespace == ROOT);
+            for ExtraImport { item, base_dir } in extra {
+                let import = parse_import(scope, item);
+                requested.extend(import.map(|import| ImportItem {
+                    base_dir: Some(Arc::clone(base_dir)),
+                    ..import
+                }));
             }
         }
         self.declare(map, file.namespace);
@@ -171,12 +184,13 @@ impl TypeLoader<'_> {
             self.types.problems.error(message, requested.span);
             return;
         }
+        let own_folder = self.types.base_dir(from.namespace);
         let request = ImportRequest {
             file: Arc::clone(&requested.file),
             repository: requested.repository.clone(),
             span: requested.span,
             from: from.root.span().source,
-            base_dir: Arc::clone(self.types.base_dir(from.namespace)),
+            base_dir: Arc::clone(requested.base_dir.as_ref().unwrap_or(own_folder)),
         };
         let imported = match self.importer.import(&request) {
             Ok(imported) => imported,
@@ -234,6 +248,7 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
             repository: None,
             prefix: None,
             condition: None,
+            base_dir: None,
             span: item.span(),
         });
     }
@@ -267,6 +282,7 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
             .get("when")
             .filter(|node| !matches!(node.kind(), NodeKind::Bool(_)))
             .map(Node::to_value),
+        base_dir: None,
         span: map.get("file").map_or(item.span(), Node::span),
     })
 }

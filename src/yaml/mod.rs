@@ -25,7 +25,7 @@ mod unindented_quotes;
 
 pub use builder::Limits;
 pub use emit::emit;
-pub use expand::{Expanded, expand};
+pub use expand::{Expanded, expand, expand_for_merging, without_strategies};
 pub use key_table::{KeySpec, KeyTable, OtherKeys, Shape};
 pub(crate) use key_table::{keys, tables};
 pub use loader::{IncludeRequest, LoadResult, Loader, NoLoader};

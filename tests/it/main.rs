@@ -21,6 +21,7 @@ mod doc_commands;
 mod doctor;
 mod documents;
 mod drafts;
+mod environments;
 mod equal_ids;
 mod examples;
 mod executors;

@@ -19,9 +19,21 @@ impl Evaluator {
             None => self.system().env(name),
         };
         let read = Read::Env(self.memo().intern_name(name));
-        self.tracker()
-            .record_read(read, value.clone().map(Value::from));
+        let seen = value.clone();
+        let seen = seen.map(|value| self.variable_value(name, value, scene));
+        self.tracker().record_read(read, seen);
         value
+    }
+
+    /// Marks the value of a variable as secret if the variable is.
+    pub(in crate::expr) fn variable_value(
+        &self,
+        name: &str,
+        value: String,
+        scene: &Scene,
+    ) -> Value {
+        let is_secret = scene.context.env.is_none() && self.system().is_secret_variable(name);
+        Value::from(value).sensitive_if(is_secret)
     }
 
     fn env_all(&self, scene: &Scene) -> BTreeMap<String, String> {
@@ -41,9 +53,11 @@ pub(super) fn get_env(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let args = call.raw;
     if !args.is_truthy() {
         let all = call.evaluator.env_all(call.scene);
-        return Ok(LazyValue::Value(Value::map(
-            all.into_iter().map(|(name, value)| (name, value.into())),
-        )));
+        let values = all.into_iter().map(|(name, value)| {
+            let value = call.evaluator.variable_value(&name, value, call.scene);
+            (name, value)
+        });
+        return Ok(LazyValue::Value(Value::map(values)));
     }
     let (name, default) = match args {
         Value::List(items) => (items.first().unwrap_or(&Value::Null), items.get(1)),
@@ -54,7 +68,9 @@ pub(super) fn get_env(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
         return Err(call.fail(format!("takes the name of a variable, not {}", name.kind())));
     };
     match (call.evaluator.env(name, call.scene), default) {
-        (Some(value), _) => Ok(LazyValue::Value(value.into())),
+        (Some(value), _) => Ok(LazyValue::Value(
+            call.evaluator.variable_value(name, value, call.scene),
+        )),
         (None, Some(default)) => call.evaluate(default).map(LazyValue::Value),
         (None, None) => Ok(LazyValue::Value(Value::Null)),
     }

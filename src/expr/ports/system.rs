@@ -66,6 +66,11 @@ pub trait ReadEnvironment {
     /// Returns the value of an environment variable.
     fn env(&self, name: &str) -> Option<String>;
 
+    /// Whether the value of an environment variable is secret.
+    fn is_secret_variable(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Returns the environment variables with their values.
     fn env_all(&self) -> Vec<(String, String)>;
 

@@ -85,6 +85,7 @@ impl LazyObject {
                 Some(every.map(|of| evaluator.name_of(of)).collect())
             }
             LazyValue::Inputs(inputs, _) => Some(inputs.names().cloned().collect()),
+            LazyValue::Connections(connections) => Some(connections.keys().cloned().collect()),
             LazyValue::Lazy(lazy) => lazy.raw.as_map().map(|map| map.keys().cloned().collect()),
             LazyValue::Value(value) => value.as_map().map(|map| map.keys().cloned().collect()),
             _ => None,

@@ -142,7 +142,9 @@ impl Evaluator {
             "env" => {
                 let default = options.0.get("default");
                 let get = |name: String| match (self.env(&name, scene), default) {
-                    (Some(value), _) if !value.is_empty() => Value::from(value),
+                    (Some(value), _) if !value.is_empty() => {
+                        self.variable_value(&name, value, scene)
+                    }
                     (_, Some(default)) => default.clone(),
                     _ => "".into(),
                 };

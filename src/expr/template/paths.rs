@@ -221,6 +221,10 @@ fn expandvars(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         {
             Some(value) => {
                 done += &value;
+                let (evaluator, scene) = (args.evaluator(), &args.variables.scene);
+                if evaluator.variable_value(name, value, scene).has_sensitive() {
+                    evaluator.tracker().note_sensitive();
+                }
                 rest = tail;
             }
             None => {

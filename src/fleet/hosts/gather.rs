@@ -12,14 +12,10 @@ use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
 use crate::host::inventory::{Inventory, NoVault, REFUSED_PROXY_COMMAND};
 use crate::topology::Topology;
-use crate::tosca::Types;
 use crate::value::{Handle, Map, Value};
-use crate::yaml::Node;
 
 /// The capability type of an instance that Ansible, and so this program, can reach.
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
-/// The relationship type that holds the credentials of a host.
-const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
 /// The variables with arguments for `ssh`.
 const SSH_ARGUMENTS: [&str; 2] = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
 /// The type of groups whose variables apply to their hosts.
@@ -83,21 +79,17 @@ impl RoleExpressions {
 impl GatheredHosts {
     /// Gathers the instances of a topology that are hosts, with their groups.
     ///
-    /// `connections` is the `connections` section of the environment.
-    ///
     /// # Errors
     ///
     /// The data of a host or a group is not valid in an inventory.
     pub fn from_topology(
         topology: &Arc<Topology>,
         world: Arc<dyn SystemContext>,
-        connections: Option<&Node>,
     ) -> Result<Self, Error> {
         let scope: Arc<dyn Scope> = Arc::clone(topology) as _;
         let mut gathering = HostGatherer {
             evaluator: Evaluator::new(scope, world, Arc::new(Memo::default())),
             topology,
-            connections: default_connections(connections, &topology.service().types),
             inventory: Inventory::default(),
             warnings: Diagnostics::default(),
         };
@@ -151,36 +143,9 @@ impl GatheredHosts {
     }
 }
 
-/// A connection that the environment defines as a default for hosts.
-struct DefaultConnection {
-    /// The node that the connection is for. None for all nodes.
-    target: Option<Arc<str>>,
-    properties: Map,
-}
-
-fn default_connections(connections: Option<&Node>, types: &Types) -> Vec<DefaultConnection> {
-    let all = connections.and_then(Node::as_map).into_iter().flatten();
-    let read = |node: &Node| {
-        let type_name = node.get("type")?.as_str()?;
-        if type_name != CONNECTION_RELATIONSHIP
-            && !types.is_derived_from(type_name, CONNECTION_RELATIONSHIP)
-        {
-            return None;
-        }
-        let target = node.get("default_for")?.as_str()?;
-        let properties = node.get("properties").map(Node::to_value);
-        Some(DefaultConnection {
-            target: (target != "ANY").then(|| target.into()),
-            properties: properties?.as_map()?.clone(),
-        })
-    };
-    all.filter_map(|(_, entry)| read(&entry.value)).collect()
-}
-
 struct HostGatherer<'a> {
     evaluator: Evaluator,
     topology: &'a Arc<Topology>,
-    connections: Vec<DefaultConnection>,
     inventory: Inventory,
     warnings: Diagnostics,
 }
@@ -226,7 +191,7 @@ impl HostGatherer<'_> {
             self.add_endpoint_variables(*endpoint, &mut data);
         }
         let name: Arc<str> = entity.name.as_str().into();
-        self.add_connection_variables(of, &name, &mut data)?;
+        self.add_connection_variables(of, &mut data)?;
         if let Some(address) = address.filter(|_| !data.contains_key("ansible_host")) {
             data.insert("ansible_host".into(), address);
             let ssh = || Value::str("ssh");
@@ -267,45 +232,28 @@ impl HostGatherer<'_> {
         }
     }
 
-    /// Adds the variables of the connection to a host: from the model, or else from the
-    /// environment.
-    fn add_connection_variables(
-        &mut self,
-        of: Handle,
-        name: &str,
-        data: &mut Map,
-    ) -> Result<(), Error> {
-        let topology = Arc::clone(self.topology);
-        let mut incoming = topology.incoming(of).into_iter();
-        let own = incoming.find(|it| topology.entity(*it).is_a(CONNECTION_RELATIONSHIP));
-        let (credential, more) = if let Some(own) = own {
-            (
-                self.attribute(own, "credential"),
-                self.attribute(own, "hostvars"),
-            )
+    /// Adds the variables of the connection to a host: from the model, or else from the environment.
+    fn add_connection_variables(&mut self, of: Handle, data: &mut Map) -> Result<(), Error> {
+        let Some(connection) = self.topology.host_connection(of) else {
+            return Ok(());
+        };
+        let (credential, more) = if self.topology.is_declared_connection(connection) {
+            let value = |name: &str| {
+                let value = self.evaluator.attribute(connection, name);
+                value.map_err(|error| {
+                    let host = &self.topology.entity(of).name;
+                    let message = format!(
+                        "could not evaluate the connection to `{host}` in the environment: {error}"
+                    );
+                    Error::new(ErrorKind::Invalid, message, None)
+                })
+            };
+            (value("credential")?, value("hostvars")?)
         } else {
-            let is_for = |it: &&DefaultConnection| it.target.as_deref() == Some(name);
-            let mut all = self.connections.iter();
-            let found = all
-                .clone()
-                .find(is_for)
-                .or_else(|| all.find(|it| it.target.is_none()));
-            let Some(found) = found else {
-                return Ok(());
-            };
-            let context = Context::new(of);
-            let value = |name: &str| match found.properties.get(name) {
-                Some(raw) => self.evaluator.evaluate(raw, &context).map(Some),
-                None => Ok(None),
-            };
-            let failed = |error| {
-                let message = format!(
-                    "could not evaluate the connection to `{name}` in the environment: {error}"
-                );
-                Error::new(ErrorKind::Invalid, message, None)
-            };
-            let credential = value("credential").map_err(failed)?;
-            (credential, value("hostvars").map_err(failed)?)
+            (
+                self.attribute(connection, "credential"),
+                self.attribute(connection, "hostvars"),
+            )
         };
         if let Some(Value::Map(credential)) = credential.as_ref().map(Value::reveal) {
             apply_credential(credential, data);

@@ -19,6 +19,20 @@ pub fn expand(
     loader: &mut dyn Loader,
     limits: &Limits,
 ) -> Result<Expanded, Diagnostics> {
+    let expanded = expand_for_merging(root, loader, limits)?;
+    Ok(Expanded {
+        root: without_strategies(&expanded.root),
+        ..expanded
+    })
+}
+
+/// Like [`expand`], for a document whose maps are merged with those of other documents afterwards: the merge
+/// strategies that they state stay in them.
+pub fn expand_for_merging(
+    root: &Node,
+    loader: &mut dyn Loader,
+    limits: &Limits,
+) -> Result<Expanded, Diagnostics> {
     let done = |root: Node, raw: &Node, merges| Expanded {
         root,
         raw: raw.clone(),
@@ -34,7 +48,7 @@ pub fn expand(
         let missing_targets = std::mem::take(&mut expander.missing);
         if missing_targets.is_empty() {
             return Ok(done(
-                remove_spent_directives(&expanded),
+                without_removed(&expanded, true),
                 root,
                 expander.merges,
             ));
@@ -68,13 +82,20 @@ fn missing_includes(open: &[MissingTarget]) -> Option<Diagnostic> {
 }
 
 /// Removes entries marked for removal that had no counterpart, and strategies that have been applied.
-fn remove_spent_directives(node: &Node) -> Node {
+pub fn without_strategies(node: &Node) -> Node {
+    without_removed(node, false)
+}
+
+fn without_removed(node: &Node, keeps_strategies: bool) -> Node {
     if !node.may_have_directives() {
         return node.clone();
     }
     let map = match node.kind() {
         NodeKind::Seq(items) => {
-            let items = items.iter().map(remove_spent_directives).collect();
+            let items = items.iter();
+            let items = items
+                .map(|item| without_removed(item, keeps_strategies))
+                .collect();
             let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
             return Node::with_anchor(NodeKind::Seq(items), node.span(), tag, anchor);
         }
@@ -86,12 +107,12 @@ fn remove_spent_directives(node: &Node) -> Node {
         .iter()
         .filter_map(|(key, entry)| match strategy(&entry.value).as_deref() {
             Some("whiteout" | "nullout") => None,
-            _ if key.as_ref() == STRATEGY => {
+            _ if key.as_ref() == STRATEGY && !keeps_strategies => {
                 let followed = matches!(entry.value.as_str(), Some("merge" | "replace" | "error"));
                 (!followed).then(|| (Arc::clone(key), entry.clone()))
             }
             _ => {
-                let value = remove_spent_directives(&entry.value);
+                let value = without_removed(&entry.value, keeps_strategies);
                 Some((Arc::clone(key), MapEntry::new(entry.key_span, value)))
             }
         });

@@ -8,4 +8,4 @@ mod resolution;
 #[cfg(test)]
 mod tests;
 
-pub use document::{Expanded, MergeRecord, expand};
+pub use document::{Expanded, MergeRecord, expand, expand_for_merging, without_strategies};
