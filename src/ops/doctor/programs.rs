@@ -148,7 +148,8 @@ fn check_programs(
     report: &mut DoctorReport,
 ) {
     let variables = loaded.session.variables(&loaded.topology, &loaded.system);
-    let variables = variables.map_or_else(|_| subject.env.all().clone(), |found| found.values);
+    let variables =
+        variables.map_or_else(|_| subject.env.all().clone(), |found| found.values.to_map());
     let path = variables.get("PATH").map_or(DEFAULT_PATH, String::as_str);
     let mut present = Vec::new();
     let mut missing = 0;

@@ -18,11 +18,11 @@ mod staging;
 mod target;
 
 pub use ensemble::{EnsembleModel, NewEnsemble, create_ensemble};
-pub use new_project::build_home;
+pub use new_project::{build_home, create_project};
 pub use new_repository::NewRepository;
 pub(super) use outside::exclude_pattern;
 pub(super) use registration::{project_around, register_in};
-pub use report::{InitReport, Made, MadeRepository, WrittenFile};
+pub use report::{InitReport, Made};
 pub use request::{InitRequest, InitSource, Layout};
 pub use run::init;
 pub(super) use target::absolute;
