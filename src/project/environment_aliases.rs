@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_that_leads_nowhere_is_an_error() {
+    fn an_alias_without_a_target_is_an_error() {
         let text = "{e: {connections: {a: b, b: a, c: nowhere, d: other:x, g: f:y, h: 5}}, f: {}}";
         let (connections, problems) = resolve(text, "e");
         assert_eq!(connections, "{}");

@@ -2,7 +2,7 @@
 //!
 //! Every key either has an effect or is reported. Values are checked where they are used.
 
-use super::project_reader::{ENVIRONMENT_KEYS, EXTERNAL_KEYS, EXTERNAL_MANIFEST_KEYS};
+use super::environment_keys::{ENVIRONMENT_KEYS, EXTERNAL_KEYS, EXTERNAL_MANIFEST_KEYS};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lock::RemoteLockSettings;
 use crate::text::did_you_mean;

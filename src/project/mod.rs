@@ -10,6 +10,7 @@ mod embedded;
 mod environment;
 mod environment_aliases;
 mod environment_check;
+mod environment_keys;
 mod environment_merge;
 mod error;
 mod file_loader;
@@ -30,6 +31,7 @@ mod trust_record;
 pub use clone_cache::{CacheError, CloneCache, base_name};
 pub use csar::Csar;
 pub use environment::{Environment, Environments};
+pub use environment_keys::ENVIRONMENT_KEYS;
 pub use error::Error;
 pub use file_loader::FileLoader;
 pub use grants::Grants;
@@ -38,7 +40,7 @@ pub use locate::{
     LocateRequest, LocatedEnsemble, enclosing_project, home_project_folder, locate, trust_for_file,
 };
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
-pub use project_reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
+pub use project_reader::PROJECT_KEYS;
 pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};
 pub use registry::{
     NewEntry, NewProject, Registration, RegistryError, add_environment, register_ensemble,

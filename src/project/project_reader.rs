@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::environment_check::check_environment;
+use super::environment_keys::ENVIRONMENT_KEYS;
 use super::open_passwords::find_open_password;
 use super::trust_entry::normalize_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
@@ -17,7 +18,7 @@ use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand_for_merging, tables};
 
-use Shape::{Any, Flag, List, ListOf, Map, MapOf, Names, Of, Scalar, Text, Words};
+use Shape::{Flag, List, ListOf, Map, MapOf, Names, Scalar, Text, Words};
 
 /// The supported values of `apiVersion`. The last one is preferred.
 const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
@@ -47,51 +48,6 @@ tables! {
         "pipelines" List, "The server pipelines that deployed it";
         "incremental_deploy" Flag, "Whether a server deploys it incrementally";
     }
-    pub ENVIRONMENT_KEYS open "environment" "An environment to deploy ensembles into" {
-        "inputs" Map, "Inputs that override those of the ensemble";
-        "variables" Map, "Rules for environment variables";
-        "locals" Map, "Local values";
-        "secrets" Map, "Secret values";
-        "connections" Map, "Relationship templates for connections to external systems";
-        "instances" Map, "Node templates and instances that ensembles share";
-        "repositories" Map, "TOSCA repositories, by name";
-        "cloudmaps" Map, "Catalogues of repositories";
-        "primary_provider" Text, "The connection to the cloud; the default is `primary_provider`";
-        "external" MapOf(&EXTERNAL_KEYS), "Instances of other ensembles, by name";
-        "lfs_lock" Of(&LFS_LOCK_KEYS), "The lock of ensembles across machines";
-        "executors" Any,
-            "The executor chain for the commands of operations: names, or a map with `chain` and options";
-        "imports" List, "Files that the templates of the environment import";
-        "deployment_blueprint" Text, "The deployment blueprint of the ensembles";
-        "defaultProject" Text, "The default project of names without a project";
-        "name" Text, "Its name";
-    }
-    pub(super) EXTERNAL_KEYS open "external" "Another ensemble and the instance of it to use" {
-        "manifest" Of(&EXTERNAL_MANIFEST_KEYS), "Where the ensemble is";
-        "instance" Text, "The instance that the name stands for, or `*` for all";
-        "connections" List, "Connections of the ensemble to use, by name";
-        "schema" Map, "The JSON schema of attributes, by name";
-        "uri" Text, "The URI that the ensemble must have";
-        "version" Scalar, "The version that the ensemble must have";
-        "url" Text, "Reserved";
-    }
-    pub(super) EXTERNAL_MANIFEST_KEYS open "external_manifest" "Where another ensemble is" {
-        "file" Text, "The path of its manifest";
-        "repository" Text, "The repository that contains it";
-        "project" Text, "The project that contains it";
-        "environment" Text, "The environment that it is loaded with";
-    }
-    LFS_LOCK_KEYS open "lfs_lock" "The lock of ensembles across machines, through git-lfs" {
-        "lock" Words(LOCK_KEYWORDS), "When to lock: never, if the server supports it, or always";
-        "name" Text, "The name of the lock; the default is the path of the lock file";
-        "url" Text, "The URL of the server; the default is the server of the repository";
-    }
-}
-
-/// The values of `lock` in `lfs_lock`.
-const LOCK_KEYWORDS: &[&str] = &["no", "try", "require"];
-
-tables! {
     OTHER_PROJECT_KEYS open "other_project" "Another project" {
         "url" Text, "The repository that contains it";
         "initial" Text, "The first commit of that repository";

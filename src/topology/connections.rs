@@ -10,7 +10,7 @@ use super::topology::Topology;
 use crate::expr::{Error, Evaluator};
 use crate::name::TemplateName;
 use crate::tosca::RelationshipTemplate;
-use crate::value::{FoldMap, Handle, Value};
+use crate::value::{Handle, Value};
 
 /// The `default_for` of a connection that all nodes use.
 const ANY: &str = "ANY";
@@ -20,19 +20,6 @@ const SELF: &str = "SELF";
 const PRIMARY_PROVIDER: &str = "primary_provider";
 /// The capability that every node has.
 const FEATURE: &str = "feature";
-
-/// The connections of all topologies of an ensemble.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Connections {
-    /// The relationship templates with `default_for`, by the root of their topology.
-    declared: FoldMap<Handle, Vec<Handle>>,
-    /// Relationships stated inline by requirements, except those for their own node.
-    inline: FoldMap<Handle, Vec<Handle>>,
-    /// Relationships stated inline that are only for their own node.
-    own: FoldMap<Handle, Vec<Handle>>,
-    /// Connections of other ensembles.
-    imported: Vec<Handle>,
-}
 
 impl Topology {
     /// Adds an entity for each relationship template with `default_for`.

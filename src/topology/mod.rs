@@ -4,6 +4,7 @@
 //! recording of the `status` section are here too. This module decides nothing and runs nothing.
 
 mod artifact;
+mod connection_lists;
 mod connections;
 mod endpoint;
 mod entity;

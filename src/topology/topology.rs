@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::connections::Connections;
+use super::connection_lists::Connections;
 use super::entity::{Creator, Entity, EntityKind, NodeData, TopologyInputs};
 use super::external_ensemble::ExternalEnsemble;
 use super::orphan::Orphan;

@@ -1,6 +1,7 @@
 //! Environments: connections, precedence, and what each section of an environment has an effect on.
 
 mod connections;
+mod documentation;
 mod endpoints;
 mod precedence;
 mod providers;
