@@ -158,7 +158,7 @@ pub enum Error {
         path: String,
         reason: &'static str,
     },
-    /// Somebody else could have written the cache.
+    /// The cache could have been written by another user.
     #[error("the cached repository `{}` is not used: {reason}", folder.display())]
     PoisonedCache { folder: PathBuf, reason: String },
     /// A clone would overwrite files.

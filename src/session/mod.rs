@@ -26,6 +26,7 @@ mod service_reader;
 mod session;
 mod template_history;
 mod topology;
+mod used_package;
 pub mod validate;
 
 pub(crate) use ensemble_location::{EnsembleLocation, current_dir, find, trust_of_folder};

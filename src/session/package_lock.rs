@@ -7,7 +7,7 @@ use crate::text::without_logins;
 use crate::value::{Map, Value};
 use crate::yaml::Node;
 
-use super::packages::UsedPackage;
+use super::used_package::UsedPackage;
 
 /// The section of a manifest.
 pub(crate) const SECTION: &str = "lock";

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::package_lock::{LockedRepository, PackageLock};
+use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::git::{Repository, Revision};
 use crate::package::{
@@ -29,36 +30,6 @@ pub(crate) struct PackageTarget {
     pub(crate) clone: Option<PathBuf>,
     /// The entry of the lock that applies.
     pub(crate) locked: Option<LockedRepository>,
-}
-
-/// A package that a loaded ensemble uses.
-#[derive(Debug, Clone)]
-pub(crate) struct UsedPackage {
-    pub(crate) request: PackageRequest,
-    /// The root of its clone.
-    pub(crate) clone: PathBuf,
-    /// The commit that is checked out.
-    pub(crate) revision: Revision,
-    /// The revision that the model asks for.
-    pub(crate) wanted: Option<String>,
-    /// The version that is checked out although the model asks for none.
-    pub(crate) discovered: Option<String>,
-}
-
-impl UsedPackage {
-    /// Whether the clone has other files than its commit, also new ones that git does not ignore.
-    pub(crate) fn is_dirty(&self) -> bool {
-        let repository = Repository::discover(&self.clone).ok().flatten();
-        let is_same = repository.and_then(|repository| repository.has_files_of_head().ok());
-        is_same != Some(true)
-    }
-
-    /// Whether files of the commit are changed.
-    fn has_changed_files(&self) -> bool {
-        let repository = Repository::discover(&self.clone).ok().flatten();
-        let files = repository.and_then(|repository| repository.uncommitted().ok());
-        files.is_none_or(|files| !files.is_empty())
-    }
 }
 
 /// Adds the repositories and package rules of an environment to a loader.

@@ -10,7 +10,7 @@ use super::expression_writes::ExpressionWrites;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use super::package_lock;
-use super::packages::UsedPackage;
+use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo, RequestedWrites, Scope};

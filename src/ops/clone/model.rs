@@ -15,7 +15,7 @@ const SERVICE_TEMPLATES: [&str; 2] = ["service_template.yaml", "service_template
 /// The folders in which a project has its first ensemble.
 const FIRST_ENSEMBLES: [&str; 2] = ["ensemble", ""];
 
-/// What an ensemble is made from.
+/// The source of a new ensemble.
 #[derive(Debug, Clone)]
 pub(super) enum Model {
     Template(EnsembleModel),

@@ -71,8 +71,12 @@ fn destination(options: &CloneOptions, source: &Source) -> Result<Destination, F
         named => named.to_owned(),
     };
     let folder = init::absolute(&name)?;
+    let project = project_around(&folder);
+    // The folder of an ensemble may have a project file of its own; it belongs to the project around it.
+    let is_ensemble = project.as_ref() == Some(&folder) && fs::is_file(&folder.join(MANIFEST));
+    let outer = is_ensemble.then(|| project_around(fs::parent_of(&folder)));
     Ok(Destination {
-        project: project_around(&folder),
+        project: outer.flatten().or(project),
         folder,
     })
 }
@@ -199,7 +203,7 @@ fn clone_into(
     Ok(report)
 }
 
-/// What a clone contains at the path that the user means.
+/// The content of a clone at the path that the user means.
 struct Found {
     /// The folder with the project file, or the clone itself.
     project: PathBuf,
