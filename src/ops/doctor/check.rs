@@ -136,7 +136,7 @@ pub struct DoctorReport {
     /// Whether there was an ensemble to check.
     pub has_ensemble: bool,
     /// The checks so far, so that none is listed twice.
-    seen: HashSet<(&'static str, String, String)>,
+    seen: HashSet<(&'static str, &'static str, String, String)>,
 }
 
 impl DoctorReport {
@@ -148,7 +148,8 @@ impl DoctorReport {
     }
 
     pub(super) fn push(&mut self, check: Check) {
-        let key = (check.id, check.subject.clone(), check.message.clone());
+        let (subject, message) = (check.subject.clone(), check.message.clone());
+        let key = (check.id, check.state.as_str(), subject, message);
         if self.seen.insert(key) {
             self.checks.push(check);
         }
