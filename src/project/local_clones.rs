@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::PROJECT_FILE;
+use super::registry::local_repositories;
 use crate::git::Repository;
 use crate::system::fs;
 
@@ -15,14 +17,16 @@ const MAX_DEPTH: usize = 2;
 
 /// Returns the folder that `git-local://COMMIT:NAME/PATH` refers to.
 ///
-/// The repository must start with that commit, and contain `here`, or contain or be inside the project.
+/// The repository must start with that commit, and contain `here`, contain or be inside the project, or be among its
+/// `localRepositories`.
 pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<PathBuf> {
     let (repository, path) = url.strip_prefix(SCHEME)?.split_once('/')?;
     let commit = repository.split_once(':').map_or(repository, |(id, _)| id);
     let path = path.split_once('#').map_or(path, |(path, _revision)| path);
     let root = find_enclosing(commit, here)
         .or_else(|| find_enclosing(commit, project?))
-        .or_else(|| find_below(commit, project?, MAX_DEPTH))?;
+        .or_else(|| find_below(commit, project?, MAX_DEPTH))
+        .or_else(|| find_registered(commit, project?))?;
     let folder = fs::absolute(Path::new(path), &root);
     folder.starts_with(&root).then_some(folder)
 }
@@ -40,6 +44,17 @@ fn find_enclosing(commit: &str, folder: &Path) -> Option<PathBuf> {
         repository = Repository::discover(found.root().parent()?).ok()?;
     }
     None
+}
+
+/// Returns the repository that starts with the commit, among the clones that a project lists.
+fn find_registered(commit: &str, project: &Path) -> Option<PathBuf> {
+    let listed = local_repositories(&project.join(PROJECT_FILE)).ok()?;
+    listed.iter().find_map(|path| {
+        let repository = Repository::discover(&fs::absolute(path, project)).ok()??;
+        repository
+            .has_root_commit(commit)
+            .then(|| repository.root().to_owned())
+    })
 }
 
 /// Returns the repository that starts with the commit, in a folder or in its subfolders.

@@ -203,6 +203,18 @@ pub fn unused_project_name(
     Ok(free.unwrap_or_else(|| name.to_owned()))
 }
 
+/// Returns the paths of the clones that a project lists.
+pub(super) fn local_repositories(project_file: &Path) -> Result<Vec<PathBuf>, RegistryError> {
+    let mut found = Vec::new();
+    for file in [project_file.to_owned(), local_file(project_file)?] {
+        let (_, root) = read(&file)?;
+        let listed = root.get("localRepositories").and_then(Node::as_map);
+        let listed = listed.into_iter().flatten();
+        found.extend(listed.map(|(path, _)| PathBuf::from(&**path)));
+    }
+    Ok(found)
+}
+
 /// Returns the file of this computer that a project file includes from the folder `local`, or else the project file.
 pub fn local_file(project_file: &Path) -> Result<PathBuf, RegistryError> {
     let (_, root) = read(project_file)?;

@@ -52,3 +52,22 @@ fn encrypt_with_salt(text: &str, id: &str, password: &str, salt: &[u8]) -> Strin
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text is that of Ansible for the same salt.
+    #[test]
+    fn a_text_is_encrypted_as_ansible_does() {
+        let text = encrypt_with_salt("kind: Project\n", "web", "pass", &[b's'; 32]);
+        insta::assert_snapshot!(text, @"
+        $ANSIBLE_VAULT;1.2;AES256;web
+        37333733373337333733373337333733373337333733373337333733373337333733373337333733
+        3733373337333733373337333733373337333733373337330a343064356362346130626633643662
+        39313335383336343632613834613662333539623132666662653433336631663830303634383337
+        3161646331613839360a613632323935663932316266316362636262623136333163313332313265
+        6636
+        ");
+    }
+}

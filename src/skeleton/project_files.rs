@@ -16,6 +16,26 @@ const INPUT_PREFIX: &str = "input_";
 const ENSEMBLE_COMMENT: &str =
     "# These settings belong to the ensemble in this folder. The project around it has priority.";
 
+/// The template, the path and the purpose of the file from which clones make their settings.
+const LOCAL_TEMPLATE: (&str, &str, &str) = (
+    "local-unfurl-template.yaml.j2",
+    ".unfurl-local-template.yaml",
+    "the model of local/unfurl.yaml for clones",
+);
+/// The same of the files with the shared part of the model.
+const MODEL_FILES: [(&str, &str, &str); 2] = [
+    (
+        "manifest-template.yaml.j2",
+        ENSEMBLE_TEMPLATE,
+        "the shared part of the model",
+    ),
+    (
+        "service_template.py.j2",
+        "service_template.py",
+        "the model in Python, empty so far",
+    ),
+];
+
 /// The variables that templates may ask for even if nobody has set them.
 const EMPTY_VARIABLES: [&str; 13] = [
     "KUBECONFIG",
@@ -80,25 +100,7 @@ pub fn render_project(
     own: &Map,
 ) -> Result<Vec<NewFile>, Error> {
     let renderer = Renderer::new(skeleton);
-    let mut variables = base_variables(own);
-    let mut set = |name: &str, value: &str| {
-        variables.insert(name.into(), Value::from(value));
-    };
-    set("vaultid", project.vault.map_or("", |vault| &vault.id));
-    set(
-        "VAULT_PASSWORD",
-        project.vault.map_or("", |vault| &vault.password),
-    );
-    if let Some(environment) = project.default_environment {
-        set("default_context", &yaml_text(environment));
-        if project.is_shared {
-            set("defaultProject", &yaml_text(environment));
-        }
-    }
-    if let Some(manifest) = project.manifest {
-        set("manifestPath", &yaml_text(manifest));
-    }
-    let mut files = Vec::new();
+    let mut variables = project_variables(project, own);
     let mut includes = Vec::new();
     let mut local = Vec::new();
     if let Some(text) = renderer.render("unfurl.local.yaml.j2", &variables)? {
@@ -111,49 +113,50 @@ pub fn render_project(
         }
     }
     variables.insert("include".into(), Value::from(includes.join("\n")));
-    if project.is_of_ensemble {
-        variables.insert(
-            "ensemble_repository_config".into(),
-            Value::from(ENSEMBLE_COMMENT),
-        );
-    }
-    // The project file is committed, so its template does not get the password.
+    // The other files are committed, so their templates do not get the password.
     variables.insert("VAULT_PASSWORD".into(), Value::from(""));
     let purpose = if project.is_of_ensemble {
         "settings of this ensemble alone"
     } else {
         "the project: its environments and ensembles"
     };
-    let committed: &[(&str, &str, &'static str)] = &[
-        ("unfurl.yaml.j2", "unfurl.yaml", purpose),
-        (
-            "local-unfurl-template.yaml.j2",
-            ".unfurl-local-template.yaml",
-            "the model of local/unfurl.yaml for clones",
-        ),
-        (
-            "manifest-template.yaml.j2",
-            ENSEMBLE_TEMPLATE,
-            "the shared part of the model",
-        ),
-        (
-            "service_template.py.j2",
-            "service_template.py",
-            "the model in Python, empty so far",
-        ),
-    ];
-    let count = if project.has_template {
-        committed.len()
-    } else {
-        2
-    };
-    for (template, path, purpose) in &committed[..count] {
+    let mut committed = vec![("unfurl.yaml.j2", "unfurl.yaml", purpose)];
+    committed.push(LOCAL_TEMPLATE);
+    if project.has_template {
+        committed.extend(MODEL_FILES);
+    }
+    let mut files = Vec::new();
+    for (template, path, purpose) in committed {
         if let Some(text) = renderer.render(template, &variables)? {
             files.push(NewFile::new(path, text, purpose));
         }
     }
     files.extend(local);
     Ok(files)
+}
+
+/// Returns the variables for the files of a project.
+fn project_variables(project: &ProjectFiles<'_>, own: &Map) -> Map {
+    let mut variables = base_variables(own);
+    let mut set = |name: &str, value: &str| {
+        variables.insert(name.into(), Value::from(value));
+    };
+    set("vaultid", project.vault.map_or("", |vault| &vault.id));
+    let password = project.vault.map_or("", |vault| &vault.password);
+    set("VAULT_PASSWORD", password);
+    if let Some(environment) = project.default_environment {
+        set("default_context", &yaml_text(environment));
+        if project.is_shared {
+            set("defaultProject", &yaml_text(environment));
+        }
+    }
+    if let Some(manifest) = project.manifest {
+        set("manifestPath", &yaml_text(manifest));
+    }
+    if project.is_of_ensemble {
+        set("ensemble_repository_config", ENSEMBLE_COMMENT);
+    }
+    variables
 }
 
 fn secrets(renderer: &Renderer, variables: &Map) -> Result<Option<NewFile>, Error> {

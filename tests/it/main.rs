@@ -32,6 +32,7 @@ mod flow;
 mod git_safety;
 mod guard;
 mod hosts;
+mod init;
 mod interrupts;
 mod inventory;
 mod irregular_locks;

@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ensemble::unused_folder;
-use super::new_project::entry_of;
+use super::model::{FIRST_ENSEMBLE, entry_of, unused_folder};
 use super::new_repository::NewRepository;
-use super::outside::Surroundings;
+use super::outside::OuterRepository;
 use super::registration::trust_created;
-use super::report::{InitReport, Made, WrittenFile};
+use super::report::{InitReport, Made};
 use super::request::{InitRequest, InitSource, Layout};
 use super::staging::{Staging, write_files};
 use super::target;
@@ -22,7 +21,7 @@ pub(super) fn create_copy(
     folder: &Path,
     project: Option<&Path>,
 ) -> Result<InitReport, Failure> {
-    refuse_options(request)?;
+    refuse_options(request, project.is_some())?;
     let example = match &request.source {
         InitSource::Example(name) => Some(Example::named(name)?),
         _ => None,
@@ -32,44 +31,27 @@ pub(super) fn create_copy(
         Some(project) => folder_in(project, folder, example)?,
         None => folder.to_owned(),
     };
-    let surroundings = Surroundings::of(&folder)?;
+    let outer = OuterRepository::of(&folder)?;
     let shares = request.existing || (project.is_some() && request.layout == Layout::Mono);
-    let around = surroundings.reopen()?.filter(|_| shares);
-    let staging = Staging::begin(&folder)?;
-    let built = staging.folder();
-    write_files(built, &files)?;
+    let around = outer.reopen()?.filter(|_| shares);
     let title = match example {
         Some(example) => format!("Create the example {}", example.name),
         None => "Create a new ensemble".to_owned(),
     };
-    let mut repository = match around {
-        Some(around) => NewRepository::existing(around),
-        None => NewRepository::empty(built)?,
-    };
-    if !shares && !request.render {
-        repository.commit_all(built, &title)?;
-    }
-    staging.publish()?;
-    let has_ensemble = example.is_none_or(Example::has_ensemble);
-    let made = if has_ensemble {
-        Made::Ensemble
-    } else {
-        Made::Folder
-    };
-    let command = example.map_or("unfurl deploy", |example| example.command);
-    let mut report = InitReport::new(made(folder.clone()), folder.clone(), command);
-    report.files = written(&files, &folder);
+    let mut repository = build(&files, &folder, around, (!request.render).then_some(&title))?;
+    let mut report = report_of(example, &folder);
+    report.add_files(&files, &folder);
     if shares && !request.render {
         repository.commit_all(&folder, &title)?;
     } else if !shares {
-        surroundings.exclude(&folder, &mut report)?;
+        outer.exclude(&folder, &mut report)?;
     }
     let root = if shares {
         repository.repository.root().to_owned()
     } else {
         folder.clone()
     };
-    if let Some(project) = project.filter(|_| has_ensemble) {
+    if let Some(project) = project.filter(|_| matches!(report.made, Made::Ensemble(_))) {
         register(
             request,
             project,
@@ -86,13 +68,39 @@ pub(super) fn create_copy(
     Ok(report)
 }
 
-fn written(files: &[NewFile], folder: &Path) -> Vec<WrittenFile> {
-    let files = files.iter().map(|file| WrittenFile {
-        path: folder.join(&file.path),
-        purpose: file.purpose,
-        is_change: false,
-    });
-    files.collect()
+/// Builds and publishes the folder. Without a repository around it, it gets one of its own, with a commit if there
+/// is a title.
+fn build(
+    files: &[NewFile],
+    folder: &Path,
+    around: Option<Repository>,
+    title: Option<&String>,
+) -> Result<NewRepository, Failure> {
+    let staging = Staging::begin(folder)?;
+    let built = staging.folder();
+    write_files(built, files)?;
+    let repository = match around {
+        Some(around) => NewRepository::existing(around),
+        None => {
+            let mut own = NewRepository::empty(built)?;
+            if let Some(title) = title {
+                own.commit_all(built, title)?;
+            }
+            own
+        }
+    };
+    staging.publish()?;
+    Ok(repository)
+}
+
+fn report_of(example: Option<&Example>, folder: &Path) -> InitReport {
+    let made = if example.is_none_or(Example::has_ensemble) {
+        Made::Ensemble
+    } else {
+        Made::Folder
+    };
+    let command = example.map_or("unfurl deploy", |example| example.command);
+    InitReport::new(made(folder.to_owned()), folder.to_owned(), command)
 }
 
 /// Lists the ensemble in its project.
@@ -124,7 +132,7 @@ fn register(
 fn folder_in(project: &Path, folder: &Path, example: Option<&Example>) -> Result<PathBuf, Failure> {
     let inside = folder.strip_prefix(project).unwrap_or(Path::new(""));
     if inside.as_os_str().is_empty() {
-        let name = example.map_or("ensemble", |example| example.name);
+        let name = example.map_or(FIRST_ENSEMBLE, |example| example.name);
         return Ok(project.join(unused_folder(project, PathBuf::from(name))));
     }
     let inside = target::ensemble_folder(&inside.to_string_lossy())?;
@@ -134,7 +142,7 @@ fn folder_in(project: &Path, folder: &Path, example: Option<&Example>) -> Result
 }
 
 /// Refuses options that have no meaning for a copy.
-fn refuse_options(request: &InitRequest) -> Result<(), Failure> {
+fn refuse_options(request: &InitRequest, in_project: bool) -> Result<(), Failure> {
     let given = [
         ("--empty", request.empty),
         ("--submodule", request.layout == Layout::Submodule),
@@ -145,6 +153,11 @@ fn refuse_options(request: &InitRequest) -> Result<(), Failure> {
             request.deployment_blueprint.is_some(),
         ),
         ("--var", !request.variables.is_empty()),
+        ("--design", request.design),
+        (
+            "--use-environment",
+            request.environment.is_some() && !in_project,
+        ),
         ("ENSEMBLE", request.ensemble.is_some()),
     ];
     let Some((name, _)) = given.into_iter().find(|(_, is_given)| *is_given) else {

@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::new_project::{FIRST_ENSEMBLE, entry_of, way_out};
+use super::environments::{empty_environment, is_declared};
+use super::model::{
+    ENSEMBLE_TEMPLATE, EnsembleModel, FIRST_ENSEMBLE, NewEnsemble, SERVICE_TEMPLATE, entry_of,
+    unused_folder, way_out,
+};
 use super::new_repository::NewRepository;
-use super::outside::Surroundings;
+use super::outside::OuterRepository;
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
-use super::report::{InitReport, Made, WrittenFile};
+use super::report::{InitReport, Made};
 use super::request::{InitRequest, Layout};
-use super::shared::{empty_environment, is_declared};
 use super::staging::{Staging, write_files};
 use super::target;
 use crate::git::Repository;
@@ -18,31 +21,6 @@ use crate::project::{
 };
 use crate::skeleton::{EnsembleFile, NewFile, TemplateInclude, render_ensemble};
 use crate::system::fs;
-
-/// The names of files with a model from which a new ensemble is made.
-pub(super) const ENSEMBLE_TEMPLATE: &str = "ensemble-template.yaml";
-const SERVICE_TEMPLATE: &str = "service_template.yaml";
-
-/// The model of a new ensemble.
-#[derive(Debug, Clone)]
-pub enum EnsembleModel {
-    /// The manifest includes an ensemble template.
-    EnsembleTemplate(PathBuf),
-    /// The manifest includes a TOSCA service template.
-    ServiceTemplate(PathBuf),
-    /// The files are complete.
-    Files(Vec<NewFile>),
-}
-
-/// An ensemble that is to be created in a project.
-#[derive(Debug, Clone)]
-pub struct NewEnsemble {
-    /// The folder with the project file.
-    pub project: PathBuf,
-    /// The folder of the ensemble, relative to the project.
-    pub folder: PathBuf,
-    pub model: EnsembleModel,
-}
 
 /// Decides which ensemble `unfurl init` creates in a project.
 pub(super) fn ensemble_of_project(
@@ -91,32 +69,13 @@ pub(super) fn ensemble_of_project(
     })
 }
 
-/// Returns the folder, or one with a number if it exists.
-pub(super) fn unused_folder(project: &Path, wanted: PathBuf) -> PathBuf {
-    let is_free = |folder: &PathBuf| {
-        let path = project.join(folder);
-        !fs::exists(&path) && !fs::is_symlink(&path)
-    };
-    if is_free(&wanted) {
-        return wanted;
-    }
-    let name = wanted
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let mut numbered = (1..).map(|number: u32| wanted.with_file_name(format!("{name}{number}")));
-    numbered.find(is_free).unwrap_or(wanted)
-}
-
 /// Creates an ensemble in a project: builds its folder, publishes and registers it, and commits.
 pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitReport, Failure> {
     let recipe = Recipe::of(request)?;
     let final_folder = new.project.join(&new.folder);
-    let surroundings = Surroundings::of(&new.project)?;
-    let project_file = new.project.join(PROJECT_FILE);
+    let outer = OuterRepository::of(&new.project)?;
     let is_shared = request.layout == Layout::Mono || request.existing;
-    let around = surroundings.reopen()?.map(NewRepository::existing);
+    let around = outer.reopen()?.map(NewRepository::existing);
     refuse_submodule(request)?;
     let staging = Staging::begin(&final_folder)?;
     let folder = staging.folder();
@@ -144,14 +103,25 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
         final_folder.clone(),
         "unfurl deploy",
     );
-    report.files = files
-        .iter()
-        .map(|file| WrittenFile {
-            path: final_folder.join(&file.path),
-            purpose: file.purpose,
-            is_change: false,
-        })
-        .collect();
+    report.add_files(&files, &final_folder);
+    let changed = register(request, new, is_shared, &mut report)?;
+    match &own {
+        Some(own) => {
+            outer.exclude(&final_folder, &mut report)?;
+            report.add_repository(own, &final_folder);
+        }
+        None => commit_in_project(request, around, &final_folder, &changed, &mut report)?,
+    }
+    Ok(report)
+}
+
+/// Lists the ensemble in its project. Returns the file that lists it.
+fn register(
+    request: &InitRequest,
+    new: &NewEnsemble,
+    is_shared: bool,
+    report: &mut InitReport,
+) -> Result<PathBuf, Failure> {
     let registration = if is_shared {
         Registration::Shared
     } else {
@@ -161,17 +131,10 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
         managed_by: request.managed_by.clone(),
         ..entry_of(&new.folder, request.environment.as_deref())
     };
-    let changed = register_ensemble(&project_file, &entry, registration)?;
+    let changed = register_ensemble(&new.project.join(PROJECT_FILE), &entry, registration)?;
     report.add_change(changed.clone(), "lists the new ensemble");
-    declare_environment(request, &new.project, &mut report)?;
-    match &own {
-        Some(own) => {
-            surroundings.exclude(&final_folder, &mut report)?;
-            report.add_repository(own, &final_folder);
-        }
-        None => commit_in_project(request, around, &final_folder, &changed, &mut report)?,
-    }
-    Ok(report)
+    declare_environment(request, &new.project, report)?;
+    Ok(changed)
 }
 
 /// Declares the environment of a new ensemble, if neither the project nor the home project has it.

@@ -5,6 +5,8 @@
 
 mod copied;
 mod ensemble;
+mod environments;
+mod model;
 mod new_project;
 mod new_repository;
 mod outside;
@@ -19,6 +21,9 @@ mod target;
 
 pub use ensemble::{EnsembleModel, NewEnsemble, create_ensemble};
 pub use new_project::{build_home, create_project};
+pub use ensemble::create_ensemble;
+pub use model::{EnsembleModel, NewEnsemble};
+pub use new_project::build_home;
 pub use new_repository::NewRepository;
 pub(super) use outside::exclude_pattern;
 pub(super) use registration::{project_around, register_in};

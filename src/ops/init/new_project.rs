@@ -2,24 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use super::ensemble::{ENSEMBLE_TEMPLATE, EnsembleModel};
-use super::outside::{Surroundings, exclude_pattern};
+use super::model::{ENSEMBLE_TEMPLATE, EnsembleModel, FIRST_ENSEMBLE, entry_of, way_out};
+use super::outside::{OuterRepository, exclude_pattern};
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
 use super::registration::{enter_in_home, trust_created};
-use super::report::{InitReport, Made, WrittenFile};
+use super::report::{InitReport, Made};
 use super::request::{InitRequest, Layout};
 use super::shared::{create_in_shared, shared_project};
 use super::staging::{Staging, write_files};
 use super::{NewRepository, target};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::project::{MANIFEST, NewEntry, PROJECT_FILE, Registration, register_ensemble};
+use crate::project::{MANIFEST, PROJECT_FILE, Registration, register_ensemble};
 use crate::skeleton::{
     EnsembleFile, NewFile, ProjectFiles, TemplateInclude, git_files, render_ensemble,
 };
 use crate::system::fs;
 
-/// The folder of the first ensemble.
-pub(super) const FIRST_ENSEMBLE: &str = "ensemble";
 /// The message of the commit with the files of a project.
 const PROJECT_MESSAGE: &str = "Create a new Unfurl project";
 const HOME_MESSAGE: &str = "Create the unfurl home repository";
@@ -76,8 +74,8 @@ fn build_project(
     staging: Staging,
 ) -> Result<InitReport, Failure> {
     let recipe = Recipe::of(request)?;
-    let surroundings = Surroundings::of(fs::parent_of(folder))?;
-    let mut build = ProjectBuild::begin(recipe, folder, staging.folder(), &surroundings)?;
+    let outer = OuterRepository::of(fs::parent_of(folder))?;
+    let mut build = ProjectBuild::begin(recipe, folder, staging.folder(), &outer)?;
     build.write_project()?;
     build.write_ensemble()?;
     build.commit()?;
@@ -89,7 +87,7 @@ fn build_project(
     };
     let mut report = InitReport::new(Made::Project(project_file), folder.to_owned(), command);
     staging.publish()?;
-    build.finish(&surroundings, &mut report)?;
+    build.finish(&outer, &mut report)?;
     Ok(report)
 }
 
@@ -99,7 +97,7 @@ impl<'a> ProjectBuild<'a> {
         recipe: Recipe<'a>,
         target: &'a Path,
         root: &Path,
-        surroundings: &Surroundings,
+        outer: &OuterRepository,
     ) -> Result<Self, Failure> {
         let request = recipe.request;
         let layout = if request.as_shared {
@@ -117,7 +115,7 @@ impl<'a> ProjectBuild<'a> {
         let repository = if request.without_repository {
             None
         } else if request.existing {
-            let Some(around) = surroundings.reopen()? else {
+            let Some(around) = outer.reopen()? else {
                 let message = format!("`{}` is in no git repository", target.display());
                 let help =
                     "leave out `--existing`, or create a repository with `git init`".to_owned();
@@ -273,31 +271,19 @@ impl<'a> ProjectBuild<'a> {
     }
 
     /// Does the rest when the project is at its place.
-    fn finish(
-        mut self,
-        surroundings: &Surroundings,
-        report: &mut InitReport,
-    ) -> Result<(), Failure> {
+    fn finish(mut self, outer: &OuterRepository, report: &mut InitReport) -> Result<(), Failure> {
         let request = self.recipe.request;
-        report.files = self
-            .files
-            .iter()
-            .map(|file| WrittenFile {
-                path: self.target.join(&file.path),
-                purpose: file.purpose,
-                is_change: false,
-            })
-            .collect();
+        report.add_files(&self.files, self.target);
         if request.existing {
             let own = self.ensemble.as_ref().filter(|_| self.own.is_some());
             if let Some(folder) = own.filter(|_| self.layout == Layout::Poly) {
-                surroundings.exclude(&self.target.join(folder), report)?;
+                outer.exclude(&self.target.join(folder), report)?;
             }
             if let Some(repository) = self.repository.as_mut().filter(|_| !request.render) {
                 repository.commit_with(self.target, Vec::new(), PROJECT_MESSAGE)?;
             }
         } else if !request.without_repository {
-            surroundings.exclude(self.target, report)?;
+            outer.exclude(self.target, report)?;
         }
         let mut roots = vec![self.target.to_owned()];
         if let Some(repository) = &self.repository {
@@ -329,24 +315,6 @@ impl<'a> ProjectBuild<'a> {
         )?;
         trust_created(request, &roots, self.recipe.skeleton.folder(), report)
     }
-}
-
-/// Returns the entry of a project for an ensemble in a folder.
-pub(super) fn entry_of(folder: &Path, environment: Option<&str>) -> NewEntry {
-    let name = folder.file_name().unwrap_or_default();
-    NewEntry {
-        file: folder.join(MANIFEST).display().to_string(),
-        alias: name.to_string_lossy().into_owned(),
-        default: true,
-        environment: environment.map(str::to_owned),
-        ..NewEntry::default()
-    }
-}
-
-/// Returns the URL of the project's folder, relative to that of an ensemble in it.
-pub(super) fn way_out(folder: &Path) -> String {
-    let ups = vec![".."; folder.components().count()];
-    format!("file:{}", ups.join("/"))
 }
 
 /// Fails if the repository has no commit that a submodule could record.

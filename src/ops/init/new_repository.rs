@@ -2,11 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use super::report::MadeRepository;
 use super::staging::write_files;
 use crate::git::{Error, Repository};
 use crate::ops::failure::Failure;
 use crate::skeleton::{NewFile, Skeleton, git_files, random_uuid};
+
+/// A repository that was created or that got commits.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MadeRepository {
+    pub folder: PathBuf,
+    /// Whether the repository was created.
+    pub is_new: bool,
+    /// The new commits, the first one first.
+    pub commits: Vec<String>,
+}
 
 /// A new repository, or the one around a new project.
 #[derive(Debug)]

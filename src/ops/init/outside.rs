@@ -11,13 +11,13 @@ const PURPOSE: &str = "leaves the new folder out of the repository around it, in
 
 /// The repository around a new folder.
 #[derive(Debug)]
-pub(super) struct Surroundings {
+pub(super) struct OuterRepository {
     root: Option<PathBuf>,
     /// The repository belongs to another user, so that it is not changed.
     is_foreign: bool,
 }
 
-impl Surroundings {
+impl OuterRepository {
     /// Looks for a repository around a folder.
     pub(super) fn of(folder: &Path) -> Result<Self, Failure> {
         let (root, is_foreign) = match Repository::discover(folder) {

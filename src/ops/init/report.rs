@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::new_repository::NewRepository;
+use super::new_repository::{MadeRepository, NewRepository};
+use crate::skeleton::NewFile;
 
 /// A file that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,16 +12,6 @@ pub struct WrittenFile {
     pub purpose: &'static str,
     /// Whether the file existed and was changed.
     pub is_change: bool,
-}
-
-/// A repository that was created or that got commits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MadeRepository {
-    pub folder: PathBuf,
-    /// Whether the repository was created.
-    pub is_new: bool,
-    /// The new commits, the first one first.
-    pub commits: Vec<String>,
 }
 
 /// The thing that was created.
@@ -58,6 +49,15 @@ impl InitReport {
             notes: Vec::new(),
             next: (folder, command),
         }
+    }
+
+    /// Adds files of a new folder.
+    pub(super) fn add_files(&mut self, files: &[NewFile], folder: &Path) {
+        self.files.extend(files.iter().map(|file| WrittenFile {
+            path: folder.join(&file.path),
+            purpose: file.purpose,
+            is_change: false,
+        }));
     }
 
     /// Adds a repository, and the way to commit later if it has no identity.

@@ -11,7 +11,7 @@ pub enum Layout {
     /// The ensemble has a repository of its own, which the project's repository leaves out.
     #[default]
     Poly,
-    /// One repository holds the project and the ensemble.
+    /// A single repository holds the project and the ensemble.
     Mono,
     /// The repository of the ensemble is a submodule of the project's.
     Submodule,

@@ -13,7 +13,7 @@ pub(super) const PREFIX: &str = ".unfurl-init.tmp.";
 /// The way in which the new folder gets to its place.
 #[derive(Debug)]
 enum Arrival {
-    /// One folder is renamed to the path.
+    /// The folder is renamed to the path.
     Rename(PathBuf),
     /// The entries are moved into the empty folder, which stays.
     Fill(PathBuf),
