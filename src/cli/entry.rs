@@ -11,6 +11,8 @@ use super::command_line::{Cli, Command};
 use super::commands::{
     clone, commit, doctor, explain, export, fact, forward, git, history, home, hosts, init, job,
     lock, merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
+    commit, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver, op, plan,
+    recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};
@@ -137,6 +139,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     match command {
         Command::Init(args) => init::init(&args, cx),
         Command::Clone(args) => clone::clone(&args, cx),
+        Command::Init(args) => super::commands::init::init(&args, cx),
         Command::Deploy(args) => job::run(WorkflowKind::Deploy, &args, cx),
         Command::Teardown(args) => job::run(WorkflowKind::Undeploy, &args.into(), cx),
         Command::Stop(args) => job::run(WorkflowKind::Stop, &args.into(), cx),
@@ -170,7 +173,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
             Ok(0)
         }
         Command::Lock { action } => lock::lock(&action, cx),
-        Command::Home(args) => home::home(&args, cx),
+        Command::Home(args) => super::commands::home::home(&args, cx),
         Command::Trust(args) => trust::trust(&args, cx),
         Command::Recover(args) => recover::recover(&args, cx),
         Command::Version { semver } => Ok(version(semver, &cx.output)),
