@@ -228,9 +228,12 @@ pub fn local_file(project_file: &Path) -> Result<PathBuf, RegistryError> {
             continue;
         };
         let file = folder.join(path);
-        if !fs::normalize(&file).starts_with(fs::normalize(&folder.join(LOCAL_FOLDER)))
-            || !fs::is_file(&file)
-        {
+        // A link must not lead to a file of another project.
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        let is_inside = real(&file).zip(real(folder)).is_some_and(|(file, folder)| {
+            fs::is_file(&file) && file.starts_with(folder.join(LOCAL_FOLDER))
+        });
+        if !is_inside {
             continue;
         }
         if read(&file)?.1.get("localRepositories").is_some() {
@@ -479,6 +482,19 @@ mod tests {
             fs::read_to_string(&folder.path().join("real.yaml")).unwrap(),
             "kind: Project\n"
         );
+    }
+
+    #[test]
+    fn a_folder_of_settings_that_is_a_link_is_not_changed() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let text = "kind: Project\n+?include-local: local/unfurl.yaml\n";
+        let (folder, file) = project(&[("unfurl.yaml", text)]);
+        let other = elsewhere.path().join("unfurl.yaml");
+        fs::write_plain(&other, b"kind: Project\n", None).unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("local")).unwrap();
+        let changed = register_ensemble(&file, &entry("one"), Registration::Local).unwrap();
+        assert_eq!(changed, file);
+        assert_eq!(fs::read_to_string(&other).unwrap(), "kind: Project\n");
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
     let is_shared = request.layout == Layout::Mono || request.existing;
     let around = outer.reopen()?.map(NewRepository::existing);
     refuse_submodule(request)?;
+    fs::Beneath::open(&new.project)?.refuse_link(&new.folder)?;
     let staging = Staging::begin(&final_folder)?;
     let folder = staging.folder();
     let (mut own, mut files) = if is_shared {

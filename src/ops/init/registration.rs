@@ -114,5 +114,7 @@ pub(in crate::ops) fn project_around(path: &Path) -> Option<PathBuf> {
     let folder = crate::project::enclosing_project(path, search_root.as_deref())?;
     let is_direct = fs::is_file(&folder.join(PROJECT_FILE));
     let inner = folder.join(crate::project::PROJECT_FOLDER);
-    Some(if is_direct { folder } else { inner })
+    let found = if is_direct { folder } else { inner };
+    // A folder `.unfurl` without a project file cannot list anything.
+    fs::is_file(&found.join(PROJECT_FILE)).then_some(found)
 }

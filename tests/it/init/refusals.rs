@@ -77,6 +77,19 @@ fn nothing_is_written_where_something_is() {
 }
 
 #[test]
+fn links_in_a_project_lead_no_ensemble_out_of_it() {
+    let env = TestEnv::new();
+    env.unfurl(["init", "--mono", "proj"]).succeeds();
+    std::fs::create_dir(env.work().join("outside")).unwrap();
+    std::os::unix::fs::symlink("../outside", env.work().join("proj/link")).unwrap();
+    call(&env, "proj", &["init", ".", "link/second"])
+        .exits(1)
+        .says(&["symbolic link"]);
+    let entries = std::fs::read_dir(env.work().join("outside")).unwrap();
+    assert_eq!(entries.count(), 0);
+}
+
+#[test]
 fn a_submodule_needs_a_commit_and_leaves_nothing_without_one() {
     let env = without_identity();
     env.unfurl(["init", "--submodule", "x"]).exits(1).says(&[
