@@ -161,7 +161,7 @@ pub mod topology {
 
 /// Items of the crate's module `tosca`, re-exported for tests.
 pub mod tosca {
-    pub use crate::tosca::{NoImports, ReadOptions, check_inputs, read};
+    pub use crate::tosca::{InputOrigin, NoImports, ReadOptions, check_inputs, read};
 }
 
 /// Items of the crate's module `ui`, re-exported for tests.

@@ -35,7 +35,7 @@ fn check(text: &str) {
         return;
     };
     show(
-        &tosca::check_inputs(&service.types, &service.topology, &Map::new()),
+        &tosca::check_inputs(&service.types, &service.topology, &Map::new(), &[]),
         &sources,
     );
     let service = Arc::new(service);

@@ -34,6 +34,7 @@ use super::commands::transfer::GetArgs;
 use super::commands::transfer::PutArgs;
 use super::commands::trust::TrustArgs;
 use super::commands::validate::ValidateArgs;
+use super::left_out::LeftOutArgs;
 use super::route::RUN_HOSTS;
 use crate::ops::schema::SchemaKind;
 
@@ -116,7 +117,19 @@ pub(super) enum Command {
         /// Print only the version of Unfurl that this program is compatible with
         #[arg(long)]
         semver: bool,
+        /// Also say which version runs jobs: this one, because there is no other runtime
+        #[arg(long)]
+        remote: bool,
     },
+    /// Not supported: this program needs no runtime
+    #[command(hide = true)]
+    Runtime(LeftOutArgs),
+    /// Not supported: this program has no API server; see `export` and `--output json`
+    #[command(hide = true)]
+    Serve(LeftOutArgs),
+    /// Not supported: this program keeps no catalogue of repositories
+    #[command(hide = true)]
+    Cloudmap(LeftOutArgs),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -11,12 +11,11 @@ use super::command_line::{Cli, Command};
 use super::commands::{
     clone, commit, doctor, explain, export, fact, forward, git, history, home, hosts, init, job,
     lock, merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
-    commit, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver, op, plan,
-    recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};
 use super::route::route;
+use crate::cli::left_out;
 use crate::ops::{
     Failure, FailureKind, GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, schema,
 };
@@ -79,6 +78,14 @@ fn start() -> ExitCode {
         }
     };
     limits::apply(&cli.global);
+    if let Some(folder) = cli
+        .global
+        .tmp
+        .clone()
+        .filter(|it| !it.as_os_str().is_empty())
+    {
+        env::set_temporary_dir(folder);
+    }
     let cx = &Context {
         output: Output::new(&cli.global),
         global: cli.global,
@@ -88,7 +95,13 @@ fn start() -> ExitCode {
         let failure = Failure::new(FailureKind::Refused, error, Some(hint));
         return ExitCode::from(cx.output.failure(&failure, is_json));
     }
-    let done = run_command(cli.command, cx);
+    left_out::warn_unused(&cx.output);
+    let checked = if works_on_projects(&cli.command) {
+        left_out::refuse(&cx.global)
+    } else {
+        Ok(())
+    };
+    let done = checked.and_then(|()| run_command(cli.command, cx));
     let code = done.unwrap_or_else(|failure| cx.output.failure(&failure, is_json));
     // The result could not be written, so the command failed even if its work succeeded.
     ExitCode::from(if cx.output.has_lost_output() && code == 0 {
@@ -127,6 +140,7 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     }
     let output = own.try_get_raw("output").ok().flatten();
     let is_json = output.is_some_and(|mut words| words.any(|word| word == "json"));
+    let is_json = is_json || left_out::asks_for_json(own);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     Ok((
         cli.map_err(|error| error.format(&mut Cli::command()))?,
@@ -134,12 +148,23 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     ))
 }
 
+/// Whether a command works on projects or machines, so that variables for other runtimes would change its effect.
+fn works_on_projects(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Version { .. }
+            | Command::Completions { .. }
+            | Command::Man
+            | Command::Schema { .. }
+            | Command::MergeDriver(_)
+    )
+}
+
 /// Runs a command and returns the exit code.
 fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     match command {
         Command::Init(args) => init::init(&args, cx),
         Command::Clone(args) => clone::clone(&args, cx),
-        Command::Init(args) => super::commands::init::init(&args, cx),
         Command::Deploy(args) => job::run(WorkflowKind::Deploy, &args, cx),
         Command::Teardown(args) => job::run(WorkflowKind::Undeploy, &args.into(), cx),
         Command::Stop(args) => job::run(WorkflowKind::Stop, &args.into(), cx),
@@ -173,10 +198,13 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
             Ok(0)
         }
         Command::Lock { action } => lock::lock(&action, cx),
-        Command::Home(args) => super::commands::home::home(&args, cx),
+        Command::Home(args) => home::home(&args, cx),
         Command::Trust(args) => trust::trust(&args, cx),
         Command::Recover(args) => recover::recover(&args, cx),
-        Command::Version { semver } => Ok(version(semver, &cx.output)),
+        Command::Version { semver, remote } => Ok(version(semver, remote, &cx.output)),
+        Command::Runtime(_) => Err(left_out::LeftOutCommand::Runtime.failure()),
+        Command::Serve(_) => Err(left_out::LeftOutCommand::Serve.failure()),
+        Command::Cloudmap(_) => Err(left_out::LeftOutCommand::CloudMap.failure()),
         Command::Completions { shell } => {
             let mut whole = Cli::command();
             Ok(completions(shell, &mut whole, &cx.output))
@@ -185,8 +213,8 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     }
 }
 
-/// Prints the version and returns the exit code.
-fn version(semver: bool, output: &Output) -> u8 {
+/// Prints the version and returns the exit code. `remote` also names the version of the runtime.
+fn version(semver: bool, remote: bool, output: &Output) -> u8 {
     if semver {
         output.print_result(&format!("{UNFURL_VERSION}\n"));
     } else {
@@ -194,6 +222,11 @@ fn version(semver: bool, output: &Output) -> u8 {
         output.print_result(&format!(
             "unfurl version {own} (compatible with {UNFURL_VERSION})\n"
         ));
+    }
+    if remote {
+        output.print_result(
+            "Remote: none; this version runs every job, because there is no other runtime\n",
+        );
     }
     0
 }
@@ -234,6 +267,8 @@ mod tests {
             "unfurl lock list --output=json",
             "unfurl state apply --output json",
             "unfurl validate --output json here",
+            "unfurl serve --port 1 --output json",
+            "unfurl cloudmap --output=json --sync local",
         ] {
             assert!(asks_for_json(line), "{line}");
         }

@@ -9,12 +9,12 @@ use crate::job::{
     Comparison, Difference, DifferenceSide, Proposal, ProposedTask, ReportedTask, TaskRecord,
 };
 use crate::name::{InstanceName, Status};
-use crate::ops::JobReport;
+use crate::ops::{JobReport, PlannedInput};
 use crate::plan::{PlanItem, RunCondition, StepActivity, StepGroup, StepTarget};
 use crate::topology::{Creator, Orphan, Topology};
 use crate::ui::{
-    ChangeView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, QueryView, SkippedView,
-    SummaryView, TaskEnd, TaskRow,
+    ChangeView, InputView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, QueryView,
+    SkippedView, SummaryView, TaskEnd, TaskRow,
 };
 use crate::value::{Handle, Value};
 
@@ -66,6 +66,21 @@ pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -
         nodes,
         skipped: skipped_view(&proposal.topology, &proposal.plan.skipped),
     }
+}
+
+/// Converts the inputs of a plan to their views.
+pub(super) fn inputs(inputs: &[PlannedInput], sources: &Sources) -> Vec<InputView> {
+    let locator = SourceLocator::new(sources);
+    let view = |input: &PlannedInput| InputView {
+        name: input.name.to_string(),
+        value: input.value.clone(),
+        kind: input.source.kind(),
+        source: input.source.label(),
+        place: locator.locate(input.source.span()),
+        last: input.last.clone(),
+        is_changed_secret: input.is_changed_secret,
+    };
+    inputs.iter().map(view).collect()
 }
 
 /// Lists the instances that a job leaves alone, with the reasons.

@@ -10,6 +10,7 @@ mod commands;
 mod commit_report;
 mod entry;
 mod job_views;
+mod left_out;
 mod limits;
 mod output;
 mod prompt;

@@ -6,10 +6,13 @@
 pub(super) const RUN_HOSTS: &str = "run-hosts";
 
 /// Global options with a value. The value is not the command.
-const WITH_VALUE: [&str; 7] = [
+const WITH_VALUE: [&str; 10] = [
     "--home",
     "--loglevel",
     "--logfile",
+    "--tmp",
+    "--runtime",
+    "--version-check",
     "--allow",
     "--max-text",
     "--max-value",

@@ -18,6 +18,21 @@ use crate::value::{Map, Value, decode_percent, encode_percent};
 /// The key of the digests of node templates in the line of a job.
 pub(super) const TEMPLATES_KEY: &str = "digestTemplates";
 
+/// The key of the keyed digests of secret inputs in the line of a job.
+const SECRET_INPUTS_KEY: &str = "digestSecretInputs";
+
+/// The key of the id of the key that made digests of secrets.
+const DIGEST_KEY: &str = "digestKey";
+
+/// The keyed digests of the secret inputs of a job, by which the next job detects other values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretInputs {
+    /// The names of the inputs with their digests.
+    pub digests: Vec<(String, String)>,
+    /// The id of the key that made the digests.
+    pub key: String,
+}
+
 /// The key that marks a task's record after a crash. Its value is the whole key of the instance that the job
 /// was working on.
 pub(super) const CRASH_KEY: &str = "cutOff";
@@ -49,6 +64,20 @@ pub(super) fn add_templates(line: &mut String, digests: &str) {
     if !digests.is_empty() {
         line.pop();
         push(line, TEMPLATES_KEY, digests);
+        line.push('\n');
+    }
+}
+
+/// Appends the digests of secret inputs to the line of a job.
+pub(super) fn add_secret_inputs(line: &mut String, inputs: Option<&SecretInputs>) {
+    if let Some(inputs) = inputs {
+        let pairs = inputs.digests.iter();
+        let flat: Vec<String> = pairs
+            .flat_map(|(name, digest)| [name.clone(), digest.clone()])
+            .collect();
+        line.pop();
+        push(line, SECRET_INPUTS_KEY, &join_keys(&flat));
+        push(line, DIGEST_KEY, &inputs.key);
         line.push('\n');
     }
 }
@@ -143,6 +172,18 @@ fn split_keys(text: &str) -> Vec<String> {
     keys.map(decode_percent).collect()
 }
 
+/// Reads the digests that [`add_secret_inputs`] wrote.
+fn secret_inputs(field: &impl Fn(&str) -> Option<String>) -> Option<SecretInputs> {
+    let flat = split_keys(&field(SECRET_INPUTS_KEY)?);
+    let pairs = flat.chunks_exact(2);
+    Some(SecretInputs {
+        digests: pairs
+            .map(|pair| (pair[0].clone(), pair[1].clone()))
+            .collect(),
+        key: field(DIGEST_KEY)?,
+    })
+}
+
 /// The recorded results of earlier jobs, by target and operation.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedHistory {
@@ -150,6 +191,8 @@ pub struct RecordedHistory {
     /// The unfinished operations of crashed jobs, by target.
     unfinished_work: HashMap<String, UnfinishedWork>,
     last_job: Option<ChangeId>,
+    /// The digests of the secret inputs of the last job.
+    secret_inputs: Option<SecretInputs>,
     last_id: Option<ChangeId>,
     records: RecordStore,
     templates: Arc<SavedTemplateIndex>,
@@ -222,7 +265,10 @@ impl RecordedHistory {
                 .collect()
         };
         let (Some(target), Some(operation)) = (field("target"), field("operation")) else {
-            self.last_job = self.last_job.max(Some(id));
+            if self.last_job <= Some(id) {
+                self.last_job = Some(id);
+                self.secret_inputs = secret_inputs(&field);
+            }
             return;
         };
         let record = LastOperation {
@@ -234,7 +280,7 @@ impl RecordedHistory {
             exact_value: field("digestSha256").unwrap_or_default(),
             secret_keys: split_keys(&field("digestSecretRead").unwrap_or_default()),
             secret_value: field("digestSecret").unwrap_or_default(),
-            secret_key: field("digestKey").unwrap_or_default(),
+            secret_key: field(DIGEST_KEY).unwrap_or_default(),
         };
         // Targets of nested topologies are identified by their whole key.
         let target = field("digestOf").unwrap_or(target);
@@ -290,6 +336,11 @@ impl RecordedHistory {
     /// Returns an index of the records that contain saved node templates.
     pub fn saved_templates(&self) -> Arc<SavedTemplateIndex> {
         Arc::clone(&self.templates)
+    }
+
+    /// Returns the digests of the secret inputs of the last job, if it recorded any.
+    pub fn secret_inputs(&self) -> Option<&SecretInputs> {
+        self.secret_inputs.as_ref()
     }
 
     /// Returns the highest recorded id, of a job or a task.

@@ -46,7 +46,7 @@ pub static MANIFEST_KEYS: KeyTable = KeyTable {
 };
 
 tables! {
-    SPEC_KEYS open "spec" "What should exist" {
+    pub SPEC_KEYS open "spec" "What should exist" {
         "service_template" Shape::Of(service_template_keys()), "The TOSCA service template";
         "tosca" Shape::Of(service_template_keys()), "Older name of `service_template`";
         "inputs" Shape::Map, "Values of the topology's inputs";
@@ -195,6 +195,17 @@ impl Manifest {
         yaml::apply(&self.text, &self.expanded.raw, &patches)
     }
 
+    /// Whether the text has merge directives, which may use values of any key.
+    pub fn has_merges(&self) -> bool {
+        !self.expanded.merges.is_empty()
+    }
+
+    /// Returns the place of a value that a merge directive supplies and the text of the manifest itself does not.
+    pub fn included_place(&self, section: &str) -> Option<Span> {
+        let included = self.expanded.base(&route_of(section))?;
+        Some(included.span())
+    }
+
     /// Applies sections as [`Manifest::with_sections`] does, but to a text that the user has edited in the
     /// meantime. Returns `None` if the sections do not fit into that text.
     pub fn with_sections_in(&self, text: &str, sections: &[(String, Value)]) -> Option<String> {
@@ -216,9 +227,16 @@ impl Manifest {
     }
 }
 
-/// Converts a section's name (`name` or `name/name`) to a route.
+/// Converts a section's name to a route. The name is a JSON pointer without its first `/`.
 fn route_of(section: &str) -> Route {
-    Route::keys(section.split('/'))
+    let unescaped = |key: &str| key.replace("~1", "/").replace("~0", "~");
+    Route::keys(section.split('/').map(unescaped))
+}
+
+/// Returns the name of the section that holds the value of an input.
+pub fn input_section(input: &str) -> String {
+    let escaped = input.replace('~', "~0").replace('/', "~1");
+    format!("spec/inputs/{escaped}")
 }
 
 fn check_root(root: &Node, problems: &mut Diagnostics) {

@@ -44,12 +44,14 @@ pub(crate) use instance_links::LinkFinder;
 pub use instance_links::{InstanceLink, InstanceLinks};
 pub(crate) use job_folders::JobFolders;
 pub use job_journal::JobJournal;
-pub use jobs_tsv::RecordedHistory;
+pub use jobs_tsv::{RecordedHistory, SecretInputs};
 pub use journal_file::{JournalFile, JournalFileError};
 pub use journal_recovery::CrashedJob;
 pub use locked_ensemble::{LockedEnsemble, RecordError};
 pub(crate) use log_file::LogFile;
-pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource, manifest_keys};
+pub use manifest::{
+    MANIFEST_KEYS, Manifest, ManifestSource, SPEC_KEYS, input_section, manifest_keys,
+};
 pub(crate) use merge_rules::{has_merge_driver, set_up_merging};
 pub use merging::merge_ensembles;
 pub use own_files::{open_folder, refuse_links};

@@ -11,7 +11,10 @@ use crate::value::{Map, Value};
 use crate::yaml;
 
 use super::change_records::{job_record, stamp, task_record};
-use super::jobs_tsv::{TEMPLATES_KEY, add_templates, job_line, portable_keys, task_line};
+use super::jobs_tsv::{
+    SecretInputs, TEMPLATES_KEY, add_secret_inputs, add_templates, job_line, portable_keys,
+    task_line,
+};
 use super::manifest::Manifest;
 use super::saved_templates::{NewTemplates, SavedTemplateIndex};
 
@@ -22,6 +25,8 @@ pub struct RecordFacts {
     pub saved_templates: Arc<SavedTemplateIndex>,
     /// The end time of the job.
     pub ended: jiff::Timestamp,
+    /// The digests of the job's secret inputs.
+    pub secret_inputs: Option<SecretInputs>,
 }
 
 /// The data that a job saves. Nothing is on disk until the record is published.
@@ -75,11 +80,16 @@ impl Record {
 
     /// Creates a record that contains only the `status` section.
     pub fn of_status(job: ChangeId, status: Value) -> Self {
+        Self::of_sections(job, vec![("status".to_owned(), status)])
+    }
+
+    /// Creates a record that only sets sections of the manifest.
+    pub fn of_sections(job: ChangeId, sections: Vec<(String, Value)>) -> Self {
         Self {
             job,
             files: Vec::new(),
             lines: String::new(),
-            sections: vec![("status".to_owned(), status)],
+            sections,
             copy: None,
         }
     }
@@ -113,6 +123,7 @@ impl Record {
             add(changelog, new.templates, &changelogs.committed);
             self.lines = job_line(&record, report.status.as_str());
             add_templates(&mut self.lines, &new.digests);
+            add_secret_inputs(&mut self.lines, facts.secret_inputs.as_ref());
             self.lines.push_str(&changelogs.lines);
         } else {
             add(changelog, Map::new(), &changelogs.all);

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::commits::{CommitReport, NotInGit};
 use super::record_files::RecordFiles;
@@ -164,16 +165,26 @@ impl RecordCommit {
         }
     }
 
+    /// Commits the record after a job without tasks that saved the values of inputs.
+    pub(crate) fn commit_inputs(&self, names: &[Arc<str>]) -> CommitReport {
+        let message = format!("Save inputs: {}", names.join(", "));
+        self.commit_with(&message, |path| self.record.is_record(path))
+    }
+
     fn commit(&self, job: &str, is_selected: impl Fn(&PathBuf) -> bool) -> CommitReport {
+        self.commit_with(&default_message(Some(job)), is_selected)
+    }
+
+    /// Commits the selected files. `default` is the message unless the user gave one.
+    fn commit_with(&self, default: &str, is_selected: impl Fn(&PathBuf) -> bool) -> CommitReport {
         let mut commits = CommitReport::default();
-        let message = self.request.message.clone();
-        let message = message.unwrap_or_else(|| default_message(Some(job)));
+        let message = self.request.message.as_deref().unwrap_or(default);
         let created = self.changed().and_then(|mut files| {
             files.retain(|path| is_selected(path));
             if files.is_empty() {
                 return Ok(None);
             }
-            self.repository.commit(&files, &message)
+            self.repository.commit(&files, message)
         });
         match created {
             Ok(created) => commits.add(&self.repository, created),

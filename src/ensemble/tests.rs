@@ -779,6 +779,7 @@ fn same_as_events(
     let facts = RecordFacts {
         saved_templates: Arc::new(SavedTemplateIndex::default()),
         ended: time_after_start(1000),
+        secret_inputs: None,
     };
     let expected = Record::of(manifest, &report, &facts).map(|record| {
         let counted = JobStats::of(report.records()).line();

@@ -246,6 +246,11 @@ impl Engine {
         })
     }
 
+    /// Whether the job was given up before it started, because of errors during rendering.
+    pub fn is_aborted(&self) -> bool {
+        self.ledger.aborted.is_some()
+    }
+
     /// Returns the signal that ended the job early.
     pub fn interrupted(&self) -> Option<i32> {
         self.ledger.interrupted

@@ -8,17 +8,15 @@ use std::sync::Arc;
 use super::history::OperationHistory;
 use super::options::JobOptions;
 use super::ports::{DigestKeyProvider, FolderKey, HostLocator};
+use super::query_trace::{attribute_key, traced_query};
 use super::task::Task;
-use crate::expr::{Context, Error, Evaluator, Memo, Read, SystemContext};
+use crate::expr::{Context, Error, Evaluator, Memo, SystemContext};
 use crate::plan::{GroupId, Plan, StepId};
 use crate::secret::DigestKey;
 use crate::task::{ChooseError, Configurator};
 use crate::topology::{EntityKind, Topology};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
-
-/// The maximum number of values in the trace of a query.
-const MAX_TRACED_VALUES: usize = 1000;
 
 /// Selects the configurator of an operation and completes its inputs.
 pub type ChooseConfigurator = fn(&Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError>;
@@ -104,12 +102,7 @@ impl<'t> Evaluation<'t> {
 
     /// Returns the record key of an attribute, such as `::web::port`. None if it is not recorded.
     pub(super) fn attribute_key(&self, of: Handle, name: &str) -> Option<String> {
-        let of = self.topology.stand_in(of).unwrap_or(of);
-        let entity = self.topology.get(of)?;
-        match entity.kind {
-            EntityKind::Outputs | EntityKind::Relationship { source: None, .. } => None,
-            _ => Some(format!("{}::{name}", entity.key)),
-        }
+        attribute_key(self.topology, of, name)
     }
 
     /// Evaluates an output of the topology and returns the values read for it.
@@ -124,43 +117,12 @@ impl<'t> Evaluation<'t> {
     }
 
     /// Evaluates an expression and traces the attributes that it read.
-    ///
-    /// The trace is empty if `depth` is 0. It lists the attributes that the expression names if `depth`
-    /// is 1, and also those they are computed from if `depth` is larger.
     pub(super) fn query(
         &self,
         expression: &str,
         depth: u8,
     ) -> Result<(Value, Vec<(String, Value)>), Error> {
-        let evaluator = self.evaluator();
-        let context = Context::new(self.topology.root());
-        let mut results = evaluator.query(&Value::from(expression), &context)?;
-        let reads = evaluator.take_reads();
-        let found = match results.len() {
-            0 => Value::Null,
-            1 => results.remove(0),
-            _ => Value::from(results),
-        };
-        let named = |of, name: &str| self.attribute_key(of, name);
-        let mut traced: Vec<(String, Value)> = match depth {
-            0 => Vec::new(),
-            1 => {
-                let direct = reads.iter().filter_map(|(read, value)| match read {
-                    Read::Attribute { of, name } => Some((named(*of, name)?, value.clone())),
-                    _ => None,
-                });
-                direct.collect()
-            }
-            _ => {
-                let all = evaluator.closure(&reads, MAX_TRACED_VALUES).into_iter();
-                all.filter_map(|(of, name, value)| Some((named(of, &name)?, value)))
-                    .collect()
-            }
-        };
-        for (_, value) in &mut traced {
-            *value = value.redacted();
-        }
-        Ok((found, traced))
+        traced_query(&self.evaluator(), self.topology, expression, depth)
     }
 
     /// Returns the evaluated inputs of the topology.

@@ -31,6 +31,7 @@ mod plan_steps;
 mod ports;
 mod problem;
 mod proposal;
+mod query_trace;
 mod reads;
 mod reason_text;
 mod recording;
@@ -64,6 +65,7 @@ pub use partial_create::mark_unfinished_instances;
 pub use ports::{DigestKeyProvider, FolderKey, HostLocator, PortError, TaskFolders};
 pub use problem::explain_error;
 pub use proposal::{Proposal, ProposedTask, Readiness};
+pub use query_trace::traced_query;
 #[cfg(test)]
 pub use report::ReportedValues;
 pub use report::{FinishedJob, JobQueries, Report, ReportedTask, StepState};

@@ -210,6 +210,11 @@ impl Engine {
         })
     }
 
+    /// Returns the evaluated inputs of the topology, without those that cannot be evaluated.
+    pub fn inputs(&self) -> Map {
+        self.evaluation().inputs()
+    }
+
     /// Returns the current `status` section of the ensemble.
     pub fn status_section(&mut self) -> Value {
         let (outputs, _) = self.outputs();

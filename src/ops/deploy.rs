@@ -30,6 +30,9 @@ fn run(
     let session = locked.load(request, view)?;
     let mut job = RenderedJob::of(session, request, view)?;
     let approval = job.approve()?;
+    if approval != Approval::Declined {
+        job.save_inputs(&locked.ensemble)?;
+    }
     if approval != Approval::Approved {
         return Ok(job.end()?.report(approval));
     }

@@ -1,5 +1,7 @@
 //! The interface between a job and a user interface: approval of the plan, events and the final report.
 
+use std::sync::Arc;
+
 use super::failure::Failure;
 use super::query::QueryResult;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
@@ -60,6 +62,8 @@ pub struct JobReport {
     pub elapsed: std::time::Duration,
     /// Whether the user declined the plan.
     pub declined: bool,
+    /// The inputs whose values were saved in `spec.inputs`; None without the request to save them.
+    pub saved_inputs: Option<Vec<Arc<str>>>,
     /// The commits of the job's record, with warnings and failures.
     pub commits: CommitReport,
 }

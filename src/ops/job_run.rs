@@ -8,6 +8,8 @@ use std::sync::Arc;
 use super::event_watcher::{EventWatcher, open_log};
 use super::failure::{Failure, FailureKind};
 use super::frontend::{Decision, JobFrontend, JobReport};
+use super::input_digests;
+use super::input_saving;
 use super::job_commit;
 use super::job_driver;
 use super::job_lock;
@@ -26,7 +28,7 @@ use crate::job::{
     self, EventSink as _, FinishedJob, JobEvent, JobFacts, JobPorts, JobQueries, Recording, Report,
 };
 use crate::name::Status;
-use crate::session::Session;
+use crate::session::{SavedInputs, Session};
 use crate::system::clock;
 
 /// A job that was planned and rendered.
@@ -34,8 +36,12 @@ pub(super) struct RenderedJob<'a> {
     request: &'a JobRequest,
     session: Session,
     commit: Option<RecordCommit>,
+    /// The inputs to save; None without the request to save them.
+    inputs: Option<SavedInputs>,
     folders: JobFolders,
     watch: EventWatcher<'a>,
+    /// The inputs that were saved.
+    saved: Option<Vec<Arc<str>>>,
     /// The driver, present once tasks run.
     driver: Option<Driver>,
     job: PlannedJob,
@@ -57,6 +63,8 @@ pub(super) struct EndedJob<'a> {
     request: &'a JobRequest,
     session: Session,
     commit: Option<RecordCommit>,
+    /// The inputs that were saved; None without the request to save them.
+    saved: Option<Vec<Arc<str>>>,
     watch: EventWatcher<'a>,
     report_context: super::planned_job::ReportContext,
     job: FinishedJob,
@@ -94,6 +102,7 @@ impl<'a> RenderedJob<'a> {
         let log = open_log(request)?;
         let folders = WorkingFolders::new(session.manifest.base_dir());
         let commit = job_commit::prepare_commit(request, &session, view)?;
+        let inputs = input_saving::prepare(request, &session, view)?;
         let mut job = plan_job(request, &mut session, &folders)?;
         if let Some(circle) = circular_requirements(&job.engine) {
             let sources = session.sources.clone();
@@ -112,6 +121,8 @@ impl<'a> RenderedJob<'a> {
             request,
             session,
             commit,
+            inputs,
+            saved: None,
             folders,
             watch,
             driver: None,
@@ -162,6 +173,25 @@ impl<'a> RenderedJob<'a> {
             message,
             Some(hint.to_owned()),
         ))
+    }
+
+    /// Saves the inputs that the user gave, if requested and if the job is not declined or aborted.
+    ///
+    /// Happens before the first task, so that the next job uses the same values even if this one is killed.
+    pub(super) fn save_inputs(&mut self, locked: &LockedEnsemble) -> Result<(), Failure> {
+        let engine = &self.job.engine;
+        let Some(inputs) = self.inputs.as_ref().filter(|_| !engine.is_aborted()) else {
+            return Ok(());
+        };
+        let id = engine.id().map_err(|error| internal_failure(&error))?;
+        input_saving::save(inputs, id, locked, &mut self.session)?;
+        if !inputs.names.is_empty() {
+            let names = inputs.names.join("`, `");
+            let text = format!("saved in `spec.inputs` of the ensemble: `{names}`");
+            self.watch.view.notice(&text);
+        }
+        self.saved = Some(inputs.names.clone());
+        Ok(())
     }
 
     /// Starts the job. If the job is journaled, the journal is on disk when this returns.
@@ -225,6 +255,7 @@ impl<'a> RenderedJob<'a> {
             request,
             session,
             commit,
+            saved,
             watch,
             driver,
             job:
@@ -241,6 +272,7 @@ impl<'a> RenderedJob<'a> {
             request,
             session,
             commit,
+            saved,
             watch,
             report_context: around,
             job,
@@ -264,6 +296,7 @@ impl EndedJob<'_> {
             saved_templates: Arc::clone(&self.report_context.saved_templates),
             // A job that follows another one quickly may have a start time in the future.
             ended: clock::now().max(self.job.report.head.start),
+            secret_inputs: input_digests::secret_inputs(&self.job.report, &self.session),
         };
         exclude_from_git(manifest.base_dir());
         if let Some(mut record) = Record::of(manifest, &self.job.report, &facts) {
@@ -313,12 +346,14 @@ impl EndedJob<'_> {
         let base = self.session.manifest.base_dir();
         self.watch.log.move_to(base, folder, &name);
         let last = self.report_context.last_recorded_job.as_deref();
+        let saved = self.saved.as_deref().unwrap_or_default();
         let commits = match self.commit {
             Some(commit) if self.report_context.has_run => commit.commit_job(job.head.id.as_str()),
+            Some(commit) if !saved.is_empty() => commit.commit_inputs(saved),
             Some(commit) if !declined => commit.commit_pending(last),
             Some(_) | None => CommitReport::default(),
         };
-        let mut problems = self.report_context.unmatched_selectors;
+        let mut problems = self.report_context.warnings;
         problems.append(self.watch.problems);
         let report = JobReport {
             job,
@@ -328,6 +363,7 @@ impl EndedJob<'_> {
             sources: self.watch.sources,
             elapsed: self.report_context.started_at.elapsed(),
             declined,
+            saved_inputs: self.saved,
             commits,
         };
         ReportedJob {

@@ -19,6 +19,8 @@ pub mod history;
 pub mod home;
 pub mod hosts;
 pub mod init;
+mod input_digests;
+mod input_saving;
 mod job_commit;
 mod job_driver;
 mod job_lock;
@@ -43,7 +45,7 @@ pub use crate::exec::{
     GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, watch_signals,
 };
 pub use crate::export::json_schema as schema;
-pub use crate::session::SessionOptions;
+pub use crate::session::{PlannedInput, SessionOptions, VarFile};
 
 pub use failure::{Failure, FailureKind};
 pub use frontend::{Decision, JobFrontend, JobReport};

@@ -14,12 +14,14 @@ use crate::diagnostic::{Severity, Sources};
 use crate::ensemble::{JobFolders, WorkingFolders};
 use crate::job::Proposal;
 use crate::lock::{Lock, LockError, LockState};
-use crate::session;
+use crate::session::{self, PlannedInput};
 
 /// The preview of a job: its plan and the result of a query.
 #[derive(Debug)]
 pub struct PlanPreview {
     pub plan: Proposal,
+    /// The inputs with their values and sources.
+    pub inputs: Vec<PlannedInput>,
     /// The result of the expression that the user requested.
     pub answer: Option<QueryResult>,
     /// The texts from which the job was planned.
@@ -66,6 +68,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     let answer = query.map(|query| query.answer(&job.engine, &session.sources));
     Ok(PlanPreview {
         answer: answer.transpose()?,
+        inputs: session.planned_inputs(&job.engine.inputs(), &job.report_context.changed_secrets),
         plan: job.engine.proposal(),
         sources: session.sources,
     })

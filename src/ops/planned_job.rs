@@ -2,19 +2,20 @@
 //!
 //! [`plan_job`] is used by `deploy`, `plan` and `explain`; [`create_engine`] alone also by crash recovery.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::executor_chain::resolve_chain;
 use super::failure::{Failure, FailureKind};
+use super::input_digests;
 use super::job_driver::DigestKeys;
 use super::request::JobRequest;
 use super::resume;
 use crate::configurator;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ensemble::{
-    self, LogFile, RecordedHistory, SavedTemplateIndex, WorkingFolders, job_start,
+    self, LogFile, RecordedHistory, SavedTemplateIndex, SecretInputs, WorkingFolders, job_start,
 };
 use crate::fleet::hosts::EndpointLocator;
 use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
@@ -35,8 +36,10 @@ pub(super) struct PlannedJob {
 pub(super) struct ReportContext {
     /// The id of the last recorded job.
     pub(super) last_recorded_job: Option<String>,
-    /// Warnings about names in the user's selection that match nothing.
-    pub(super) unmatched_selectors: Diagnostics,
+    /// Warnings about inputs with new values, and about names in the user's selection that match nothing.
+    pub(super) warnings: Diagnostics,
+    /// The secret inputs that have other values than at the last job.
+    pub(super) changed_secrets: HashSet<Arc<str>>,
     /// The node templates saved in earlier records.
     pub(super) saved_templates: Arc<SavedTemplateIndex>,
     pub(super) started_at: std::time::Instant,
@@ -51,6 +54,8 @@ pub(super) struct EngineSetup {
     pub(super) engine: Engine,
     last_recorded_job: Option<String>,
     saved_templates: Arc<SavedTemplateIndex>,
+    /// The digests of the secret inputs of the last job.
+    secret_inputs: Option<SecretInputs>,
 }
 
 /// Returns the start of the job. A clock that is behind the last recorded job adds a warning.
@@ -82,6 +87,7 @@ pub(super) fn create_engine(
 ) -> Result<EngineSetup, Failure> {
     let history = session.history()?;
     let kept_templates = history.saved_templates();
+    let secret_inputs = history.secret_inputs().cloned();
     let goal = if request.resume {
         resume::resumed_goal(request, session, &history)?
     } else {
@@ -127,6 +133,7 @@ pub(super) fn create_engine(
         engine: Engine::new(parts, options),
         last_recorded_job: previous,
         saved_templates: kept_templates,
+        secret_inputs,
     })
 }
 
@@ -161,6 +168,7 @@ pub(super) fn plan_job(
         mut engine,
         last_recorded_job: history_last,
         saved_templates: kept_templates,
+        secret_inputs,
     } = create_engine(request, session, folders)?;
     request.check_interrupt()?;
     let plan = engine.plan();
@@ -173,8 +181,14 @@ pub(super) fn plan_job(
         let problem = plan::diagnose_error(error, topology);
         Failure::with_sources(kind, problem, session.sources.clone())
     })?;
-    let without_effect = plan::ineffective_names(&engine.options.goal, &plan, topology);
-    session.warnings.append(without_effect.clone());
+    let mut changed_secrets = HashSet::new();
+    let mut warnings = plan::ineffective_names(&engine.options.goal, &plan, topology);
+    if session.has_recorded_inputs() {
+        let now = engine.inputs();
+        changed_secrets = input_digests::changed_secrets(secret_inputs.as_ref(), &now, session);
+        warnings.append(session.changed_inputs(&now, &changed_secrets));
+    }
+    session.warnings.append(warnings.clone());
     engine.adopt_plan(plan).map_err(|error| {
         Failure::new(
             FailureKind::Load,
@@ -186,7 +200,8 @@ pub(super) fn plan_job(
         engine,
         report_context: ReportContext {
             last_recorded_job: history_last,
-            unmatched_selectors: without_effect,
+            warnings,
+            changed_secrets,
             saved_templates: kept_templates,
             started_at: began,
             planned: BTreeMap::new(),

@@ -48,7 +48,7 @@ impl QueryRequest {
         self.answer_of(answer, &report.topology, sources)
     }
 
-    fn answer_of(
+    pub(super) fn answer_of(
         &self,
         answer: Result<(Value, Vec<(String, Value)>), expr::Error>,
         topology: &Topology,

@@ -50,6 +50,8 @@ pub struct JobRequest {
     pub start: Option<String>,
     /// Whether to resume the job that was interrupted last.
     pub resume: bool,
+    /// Whether to keep the values of inputs that the user gave in `spec.inputs`.
+    pub save_inputs: bool,
     /// An expression to evaluate after the job.
     pub query: Option<QueryRequest>,
     pub run: RunSettings,

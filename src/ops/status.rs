@@ -3,19 +3,23 @@
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use crate::diagnostic::Span;
-use crate::expr::{Context, Evaluator, Memo};
+use super::query::{QueryRequest, QueryResult};
+use crate::expr::{Evaluator, Memo};
 use crate::job;
 use crate::session;
 use crate::session::SessionOptions;
 use crate::topology::Topology;
-use crate::value::Value;
 
 /// Loads an ensemble; returns its topology, and the result of an expression if one is given.
 pub fn status(
     options: &SessionOptions,
-    query: Option<&str>,
-) -> Result<(Arc<Topology>, Option<Value>), Failure> {
+    query: Option<&QueryRequest>,
+) -> Result<(Arc<Topology>, Option<QueryResult>), Failure> {
+    // The record can be shown although a value that was given with a job is missing now.
+    let options = &SessionOptions {
+        incomplete: true,
+        ..options.clone()
+    };
     let found = session::find(options)?;
     let mut session = session::load(found, options)
         .map_err(|failure| failure.map_kind(|_| FailureKind::Refused))?;
@@ -27,19 +31,8 @@ pub fn status(
     let system_context = Arc::new(session.system_context(planned));
     let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;
     let evaluator = Evaluator::new(scope, system_context, Arc::new(Memo::default()));
-    let context = Context::new(topology.root());
-    let results = evaluator
-        .query(&Value::from(query), &context)
-        .map_err(|error| {
-            let no_span = |_: &str| Span::NONE;
-            let problem = job::explain_error(&topology, error.to_string(), &error, &no_span);
-            Failure::with_sources(FailureKind::Refused, problem, session.sources.clone())
-        })?;
+    let answer = job::traced_query(&evaluator, &topology, &query.expression, query.depth);
     drop(evaluator);
-    let value = match <[Value; 1]>::try_from(results) {
-        Ok([one]) => one,
-        Err(results) if results.is_empty() => Value::Null,
-        Err(results) => Value::from(results),
-    };
-    Ok((topology, Some(value)))
+    let answer = query.answer_of(answer, &topology, &session.sources)?;
+    Ok((topology, Some(answer)))
 }

@@ -125,6 +125,11 @@ impl<'a> FileLoader<'a> {
         Ok((source, text))
     }
 
+    /// Adds a text that was read elsewhere to the sources.
+    pub fn add_source(&mut self, path: &Path, text: Arc<str>) -> SourceId {
+        self.sources.add(path, text, None)
+    }
+
     fn content(&mut self, path: &Path) -> Result<String, Diagnostic> {
         if let Some(text) = embedded::text(path) {
             return Ok(text.to_owned());

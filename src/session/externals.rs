@@ -306,6 +306,8 @@ fn load(
         ensemble: file.display().to_string(),
         environment: environment.map(str::to_owned),
         vars: Vec::new(),
+        var_files: Vec::new(),
+        is_external: true,
         check_unused: false,
         ..session.options.clone()
     };

@@ -2,64 +2,129 @@
 
 use std::sync::Arc;
 
-use super::options::SessionOptions;
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use indexmap::IndexMap;
+
+use super::given_inputs::GivenInputs;
+use super::input_source::InputSource;
+use crate::diagnostic::{Diagnostics, Span};
 use crate::ensemble::Manifest;
 use crate::project::Environment;
 use crate::topology::TopologyInputs;
-use crate::tosca::ServiceTemplate;
+use crate::tosca::{InputOrigin, PropertyDef, ServiceTemplate};
 use crate::value::{Map, Value};
-use crate::yaml::{self, Node, Schema};
+use crate::yaml::Node;
 
-/// Returns the inputs of the topology, with source positions of explicit values.
-///
-/// Precedence, highest first: `--var input_x`, the environment, the ensemble's `spec.inputs`, the default.
-pub(super) fn inputs_of(
-    manifest: &Manifest,
-    environment: &Environment,
-    service: &ServiceTemplate,
-    options: &SessionOptions,
-    problems: &mut Diagnostics,
-) -> TopologyInputs {
-    let mut supplied = TopologyInputs::default();
-    let spec = manifest.root().get("spec");
-    let spec = spec.and_then(|spec| spec.get("inputs"));
-    let sections = [spec, environment.section("inputs")].into_iter().flatten();
-    for (name, entry) in sections.filter_map(Node::as_map).flatten() {
-        let input = &entry.value;
-        supplied.set(Arc::clone(name), input.to_value(), input.span());
-    }
-    for (name, text) in &options.vars {
-        let Some(input) = name.strip_prefix("input_") else {
-            continue;
-        };
-        match parse_value(text) {
-            // Values of command-line options have no source position.
-            Ok(value) => supplied.set(input.into(), value, Span::NONE),
-            Err(message) => {
-                let message = format!("the value of `--var {name}` is not YAML: {message}");
-                problems.push(Diagnostic::error(message));
-            }
-        }
-    }
-    let mut values = Map::new();
-    for (name, definition) in &service.topology.inputs {
-        // A missing optional input has the value null.
-        if let Some(value) = supplied
-            .values
-            .shift_remove(name)
-            .or_else(|| definition.default.clone())
-            .or_else(|| (!definition.required).then_some(Value::Null))
-        {
-            values.insert(Arc::clone(name), value);
-        }
-    }
-    values.extend(supplied.values);
-    TopologyInputs { values, ..supplied }
+/// The places that supply values of inputs.
+pub(super) struct InputLayers<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) environment: &'a Environment,
+    pub(super) service: &'a ServiceTemplate,
+    pub(super) given: &'a GivenInputs,
 }
 
-fn parse_value(text: &str) -> Result<Value, String> {
-    Ok(yaml::parse_text(Schema::Core, text)?.to_value())
+/// The inputs of a topology with the sources of their values.
+#[derive(Debug, Default)]
+pub(super) struct ResolvedInputs {
+    pub(super) inputs: TopologyInputs,
+    pub(super) sources: IndexMap<Arc<str>, InputSource>,
+}
+
+impl ResolvedInputs {
+    fn set(&mut self, name: Arc<str>, value: Value, source: InputSource) {
+        self.inputs.set(Arc::clone(&name), value, source.span());
+        self.sources.insert(name, source);
+    }
+
+    /// Returns the places of the values and the texts that name their sources in messages.
+    pub(super) fn origins(&self, service: &ServiceTemplate) -> Vec<(Arc<str>, InputOrigin)> {
+        let origin = |(name, source): (&Arc<str>, &InputSource)| {
+            let is_named = source.is_given() || matches!(source, InputSource::Environment(_));
+            // The line of a sensitive value must not be shown.
+            let span = if is_sensitive(service, &self.inputs.values, name) {
+                Span::NONE
+            } else {
+                source.span()
+            };
+            let named = is_named.then(|| source.to_string());
+            (Arc::clone(name), InputOrigin { span, named })
+        };
+        self.sources.iter().map(origin).collect()
+    }
+}
+
+/// Whether an input is declared sensitive or its value is.
+fn is_sensitive(service: &ServiceTemplate, values: &Map, name: &str) -> bool {
+    let definition = service.topology.inputs.get(name);
+    definition.is_some_and(|it| it.is_sensitive())
+        || values.get(name).is_some_and(Value::has_sensitive)
+}
+
+/// Returns the inputs of the topology.
+///
+/// Precedence, highest first: `--var input_x`, `--var-file`, `UNFURL_INPUT_x`, the environment, the ensemble's
+/// `spec.inputs`, the default.
+pub(super) fn resolve(layers: &InputLayers<'_>, problems: &mut Diagnostics) -> ResolvedInputs {
+    let service = layers.service;
+    let mut supplied = ResolvedInputs::default();
+    let spec = layers.manifest.root().get("spec");
+    let spec = spec.and_then(|spec| spec.get("inputs"));
+    for (name, entry) in spec.and_then(Node::as_map).into_iter().flatten() {
+        let source = InputSource::Ensemble(entry.value.span());
+        supplied.set(Arc::clone(name), entry.value.to_value(), source);
+    }
+    let section = layers.environment.section("inputs");
+    for (name, entry) in section.and_then(Node::as_map).into_iter().flatten() {
+        let source = InputSource::Environment(entry.value.span());
+        supplied.set(Arc::clone(name), entry.value.to_value(), source);
+    }
+    // An input that the ensemble sets and no type declares can be set in other ways, too.
+    let mut known: Vec<Arc<str>> = service.topology.inputs.keys().cloned().collect();
+    let undeclared = supplied.sources.keys();
+    let undeclared = undeclared.filter(|name| !service.topology.inputs.contains_key(*name));
+    known.extend(undeclared.cloned());
+    let is_sensitive = |name: &str| is_sensitive(service, &supplied.inputs.values, name);
+    for given in layers.given.values(&known, &is_sensitive, problems) {
+        supplied.set(given.name, given.value, given.source);
+    }
+    in_order_of_declaration(service, supplied)
+}
+
+/// Adds defaults, and sorts the inputs in the order of their declarations.
+fn in_order_of_declaration(
+    service: &ServiceTemplate,
+    mut supplied: ResolvedInputs,
+) -> ResolvedInputs {
+    let mut values = Map::new();
+    let mut sources = IndexMap::new();
+    for (name, definition) in &service.topology.inputs {
+        let (value, source) = match supplied.inputs.values.shift_remove(name) {
+            Some(value) => (value, supplied.sources.shift_remove(name)),
+            None => match default_of(definition) {
+                Some((value, source)) => (value, Some(source)),
+                None => continue,
+            },
+        };
+        values.insert(Arc::clone(name), value);
+        sources.extend(source.map(|source| (Arc::clone(name), source)));
+    }
+    values.extend(supplied.inputs.values);
+    sources.extend(supplied.sources);
+    let spans = supplied.inputs.spans;
+    ResolvedInputs {
+        inputs: TopologyInputs { values, spans },
+        sources,
+    }
+}
+
+/// Returns the default of an input. A missing optional input has the value null.
+fn default_of(definition: &PropertyDef) -> Option<(Value, InputSource)> {
+    if let Some(default) = &definition.default {
+        return Some((
+            default.clone(),
+            InputSource::Default(definition.default_span),
+        ));
+    }
+    (!definition.required).then_some((Value::Null, InputSource::Unset))
 }
 
 #[cfg(test)]
@@ -69,9 +134,11 @@ mod tests {
     use super::*;
     use crate::diagnostic::{SourceId, Sources};
     use crate::ensemble::ManifestSource;
-    use crate::project::Environments;
+    use crate::project::{Environments, FileLoader};
+    use crate::session::SessionOptions;
+    use crate::system::env::Env;
     use crate::tosca::{self, NoImports, ReadOptions};
-    use crate::yaml::Limits;
+    use crate::yaml::{self, Limits};
 
     const ENSEMBLE: &str = "apiVersion: unfurl/v1alpha1
 kind: Ensemble
@@ -125,14 +192,17 @@ topology_template:
             ],
             ..SessionOptions::default()
         };
+        let env = Env::default();
+        let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+        let given = GivenInputs::read(&options, &env, &mut loader).unwrap();
         let mut problems = Diagnostics::default();
-        let inputs = inputs_of(
-            &manifest.unwrap(),
-            &environment,
-            &service.unwrap(),
-            &options,
-            &mut problems,
-        );
+        let layers = InputLayers {
+            manifest: &manifest.unwrap(),
+            environment: &environment,
+            service: &service.unwrap(),
+            given: &given,
+        };
+        let inputs = resolve(&layers, &mut problems).inputs;
         assert!(problems.is_empty());
         assert_eq!(
             Value::from(inputs.values).to_string(),

@@ -10,8 +10,9 @@ use super::blueprint;
 use super::connections;
 use super::ensemble_location::EnsembleLocation;
 use super::error::{LoadError, LoadErrorKind};
+use super::given_inputs::GivenInputs;
 use super::imports::FileImporter;
-use super::inputs::inputs_of;
+use super::inputs::{InputLayers, ResolvedInputs, resolve};
 use super::instances;
 use super::options::SessionOptions;
 use super::orphan_templates::OrphanTemplates;
@@ -20,12 +21,12 @@ use super::packages::{self, PackageTarget};
 use super::read_scope::{add_own_files, add_repositories_of_home, folder_of_repository};
 use super::service_reader::read_service;
 use super::session::Session;
+use super::unused_keys::unused_keys;
 use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{JobTemporaryFolder, Manifest, ManifestSource};
 use crate::project::{Environment, FileLoader};
 use crate::system::fs;
-use crate::topology::TopologyInputs;
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node, NodeKind};
 
@@ -125,9 +126,10 @@ pub(super) fn load_with(
         scope,
         temporary: Arc::new(JobTemporaryFolder::of_ensemble(&own)),
         manifest_chain: vec![own],
-        inputs: model.inputs,
         packages,
         package_rules: rules,
+        inputs: model.inputs.inputs,
+        input_sources: model.inputs.sources,
         location: found,
     })
 }
@@ -135,7 +137,7 @@ pub(super) fn load_with(
 /// The model that a manifest describes.
 struct ServiceModel {
     service: ServiceTemplate,
-    inputs: TopologyInputs,
+    inputs: ResolvedInputs,
     /// The warnings about the model; errors are returned separately.
     problems: Diagnostics,
 }
@@ -267,6 +269,7 @@ fn read_model(
     manifest: &Manifest,
     environment: &Environment,
 ) -> Result<ServiceModel, Diagnostics> {
+    let given = GivenInputs::read(options, &found.env, loader)?;
     let warnings = loader.take_warnings();
     let mut attempts = 0;
     let mut model = loop {
@@ -275,6 +278,7 @@ fn read_model(
             found,
             manifest,
             environment,
+            given: &given,
             options,
         };
         match reading.model(loader, orphan_templates) {
@@ -301,6 +305,7 @@ struct ModelReader<'a> {
     found: &'a EnsembleLocation,
     manifest: &'a Manifest,
     environment: &'a Environment,
+    given: &'a GivenInputs,
     options: &'a SessionOptions,
 }
 
@@ -314,7 +319,7 @@ impl ModelReader<'_> {
             found,
             manifest,
             environment,
-            options,
+            ..
         } = *self;
         let located = &found.located;
         let root = manifest.service_template().cloned();
@@ -346,11 +351,7 @@ impl ModelReader<'_> {
             let help = "describe what to deploy under `spec: {service_template: …}`";
             problems.push(Diagnostic::warning(message).help(help));
         }
-        let inputs = inputs_of(manifest, environment, &service, options, &mut problems);
-        if !options.incomplete {
-            let found = tosca::check_inputs(&service.types, &service.topology, &inputs.values);
-            problems.append(found);
-        }
+        let inputs = self.inputs(&service, &mut problems);
         if problems.has_errors() {
             return Err(problems);
         }
@@ -359,6 +360,27 @@ impl ModelReader<'_> {
             inputs,
             problems,
         })
+    }
+
+    /// Determines the inputs and checks their values.
+    fn inputs(&self, service: &ServiceTemplate, problems: &mut Diagnostics) -> ResolvedInputs {
+        let layers = InputLayers {
+            manifest: self.manifest,
+            environment: self.environment,
+            service,
+            given: self.given,
+        };
+        let resolved = resolve(&layers, problems);
+        if !self.options.is_external {
+            problems.append(unused_keys(self.manifest, service));
+        }
+        if !self.options.incomplete {
+            let values = &resolved.inputs.values;
+            let origins = resolved.origins(service);
+            let found = tosca::check_inputs(&service.types, &service.topology, values, &origins);
+            problems.append(found);
+        }
+        resolved
     }
 
     /// Returns the options for reading the service template `root`.

@@ -9,7 +9,9 @@ mod ensemble_location;
 mod error;
 mod expression_writes;
 mod externals;
+mod given_inputs;
 mod imports;
+mod input_source;
 mod inputs;
 mod instances;
 mod involved_repository;
@@ -20,12 +22,15 @@ mod orphan_templates;
 mod orphans;
 mod package_lock;
 mod packages;
+mod planned_inputs;
 mod read_scope;
 mod repositories;
+mod saved_inputs;
 mod service_reader;
 mod session;
 mod template_history;
 mod topology;
+mod unused_keys;
 mod used_package;
 pub mod validate;
 
@@ -41,9 +46,11 @@ pub(crate) use loader::{
     directories_of_includes, load, manifest, manifest_with_environment, package_targets,
 };
 pub(crate) use local_system_context::LocalSystem;
-pub use options::SessionOptions;
+pub use options::{SessionOptions, VarFile};
 pub(crate) use orphans::topology as topology_with_orphans;
 pub(crate) use packages::PackageTarget;
+pub use planned_inputs::PlannedInput;
 pub(crate) use repositories::involved_repositories;
+pub(crate) use saved_inputs::SavedInputs;
 pub(crate) use service_reader::read_service;
 pub(crate) use session::Session;

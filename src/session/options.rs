@@ -1,6 +1,14 @@
 //! The command-line options that select an ensemble and its environment.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A file with values of inputs that the user named with `--var-file`.
+#[derive(Debug, Clone)]
+pub struct VarFile {
+    pub path: PathBuf,
+    pub text: Arc<str>,
+}
 
 /// The selection of an ensemble and its environment.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +20,10 @@ pub struct SessionOptions {
     pub home: Option<PathBuf>,
     /// The names and values of `--var` options.
     pub vars: Vec<(String, String)>,
+    /// The files of `--var-file`, in order.
+    pub var_files: Vec<VarFile>,
+    /// Whether another ensemble uses this one, so that values given with the command are not for this one.
+    pub is_external: bool,
     /// Whether to check types that no template uses.
     pub check_unused: bool,
     /// Whether required inputs may be missing.

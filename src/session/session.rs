@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::ensemble_location::EnsembleLocation;
 use super::error::{LoadError, LoadErrorKind};
 use super::expression_writes::ExpressionWrites;
+use super::input_source::InputSource;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use super::package_lock;
@@ -47,6 +50,8 @@ pub(crate) struct Session {
     /// The packages that its files use.
     pub(super) packages: Vec<UsedPackage>,
     pub(super) package_rules: Vec<PackageRule>,
+    /// The sources of these values.
+    pub(super) input_sources: IndexMap<Arc<str>, InputSource>,
 }
 
 impl Session {

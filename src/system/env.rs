@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// A snapshot of environment variables. Invalid UTF-8 is replaced in names and values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,12 +15,16 @@ pub struct Env(BTreeMap<String, String>);
 impl Env {
     /// Takes a snapshot of this process's environment.
     pub fn of_this_process() -> Self {
-        std::env::vars_os()
-            .map(|(name, value)| {
-                let name = name.to_string_lossy().into_owned();
-                (name, value.to_string_lossy().into_owned())
-            })
-            .collect()
+        let variables = std::env::vars_os().map(|(name, value)| {
+            let name = name.to_string_lossy().into_owned();
+            (name, value.to_string_lossy().into_owned())
+        });
+        let mut env: Self = variables.collect();
+        if let Some(folder) = TEMPORARY_DIR.get() {
+            // Commands of tasks see the folder that the option names.
+            env.set(TEMPORARY_DIR_VARIABLE, folder.to_string_lossy());
+        }
+        env
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -53,9 +58,24 @@ pub fn current_dir() -> std::io::Result<PathBuf> {
     std::env::current_dir()
 }
 
-/// Returns the system's folder for temporary files.
+/// The folder for temporary files that the user chose.
+static TEMPORARY_DIR: OnceLock<PathBuf> = OnceLock::new();
+
+/// The variable with the folder for temporary files that the user chose.
+const TEMPORARY_DIR_VARIABLE: &str = "UNFURL_TMPDIR";
+
+/// Sets the folder for temporary files of this process. Only the first call has an effect.
+pub fn set_temporary_dir(folder: PathBuf) {
+    let folder = std::path::absolute(&folder).unwrap_or(folder);
+    drop(TEMPORARY_DIR.set(folder));
+}
+
+/// Returns the folder for temporary files: the one that the user chose, or else that of the system.
 pub fn temporary_dir() -> PathBuf {
-    std::env::temp_dir()
+    TEMPORARY_DIR
+        .get()
+        .cloned()
+        .unwrap_or_else(std::env::temp_dir)
 }
 
 /// Returns the path of this program's executable file.

@@ -29,7 +29,7 @@ pub use load::{load, load_on};
 pub use orphan::Orphan;
 pub use query_subject::QuerySubject;
 pub use record::{SectionValues, snapshot, status_section};
-pub use recorded_value::without_directives;
+pub use recorded_value::{to_record_map as recorded_map, without_directives};
 pub use topology::{Topology, is_computed};
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub(super) fn to_record(value: &Value) -> Value {
 }
 
 /// Returns the values of a map in the form of records.
-pub(super) fn to_record_map(map: &Map) -> Map {
+pub fn to_record_map(map: &Map) -> Map {
     map.iter()
         .map(|(key, value)| (Arc::clone(key), to_record(value)))
         .collect()

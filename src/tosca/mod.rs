@@ -70,7 +70,7 @@ pub use operation::{
 };
 pub use options::{ExtraImport, FROM_ENVIRONMENT, ReadOptions};
 pub use overlay::Decorator;
-pub use reader::{check_inputs, read, read_node_template, read_relationship_template};
+pub use reader::{InputOrigin, check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
     Group, NestedTopology, NodeTemplate, Policy, RelationshipTemplate, Requirement,
     ServiceTemplate, Substitution, TopologyTemplate,

@@ -9,6 +9,30 @@ use crate::text::did_you_mean;
 use crate::value::FoldSet;
 use crate::yaml::{KeyTable, Mapping, OtherKeys};
 
+/// Keys without effect: the table, the key, and advice.
+const UNUSED_KEYS: &[(&str, &str, &str)] = &[
+    ("service_template", "input_values", INPUT_VALUES),
+    ("service_template", "inputs_values", INPUT_VALUES),
+    (
+        "operation",
+        "exit_state",
+        "the interface of the operation decides the state; a step `set_state` of a workflow sets another one",
+    ),
+    ("node_type", "instance_keys", INSTANCE_KEYS),
+    ("node_template", "instance_keys", INSTANCE_KEYS),
+    ("node_template", "occurrences", COPIES),
+    ("node_template", "count", COPIES),
+    ("property", "external-schema", EXTERNAL_SCHEMA),
+    ("property", "external_schema", EXTERNAL_SCHEMA),
+    ("policy", "reservation", "remove it"),
+];
+
+const INPUT_VALUES: &str = "set values under `spec.inputs` of the ensemble";
+const INSTANCE_KEYS: &str = "an instance is found by its name";
+const COPIES: &str =
+    "a template makes one instance; add a template for each further one, with `copy`";
+const EXTERNAL_SCHEMA: &str = "use the constraint `schema` with a JSON schema";
+
 /// Collects problems without duplicates.
 ///
 /// A definition is read again for each type that inherits it. Its problems are reported once.
@@ -46,7 +70,16 @@ impl Problems {
     /// Reports each key that the table does not list: as a warning if the table is open, else as an error.
     ///
     /// `subject` names the entity in the message.
+    ///
+    /// Keys of TOSCA that this program reads and does not follow are warnings.
     pub(super) fn report_unknown_keys(&self, table: &KeyTable, subject: &str, mapping: &Mapping) {
+        for (_, key, help) in UNUSED_KEYS.iter().filter(|(of, ..)| *of == table.name) {
+            if let Some(entry) = mapping.entry(key) {
+                let message = format!("`{key}` of {subject} has no effect");
+                let warning = Diagnostic::warning(message).label(entry.key_span, "ignored");
+                self.report(warning.help(*help));
+            }
+        }
         for (key, entry) in mapping {
             if table.has_key(key) {
                 continue;

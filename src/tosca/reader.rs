@@ -4,6 +4,7 @@
 //! requirements and substitutes nested topologies. The other functions read single templates that are outside
 //! of the topology, and check input values.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -132,16 +133,40 @@ fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<TopologyDraft<'a>
     files.iter().skip(1).filter_map(draft).collect()
 }
 
+/// The place and the source of an input's value, for messages.
+#[derive(Debug, Clone)]
+pub struct InputOrigin {
+    /// The place of the value. [`Span::NONE`] if no text contains it, or if it must not be shown.
+    pub span: Span,
+    /// The source as messages name it, such as `--var input_port`; None if the place says enough.
+    pub named: Option<String>,
+}
+
 /// Checks the values of a topology's inputs.
 ///
 /// Reports missing required inputs, and values that violate their definitions.
-pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) -> Diagnostics {
+///
+/// `origins` has the places and sources of values for messages.
+pub fn check_inputs(
+    types: &Types,
+    topology: &TopologyTemplate,
+    values: &Map,
+    origins: &[(Arc<str>, InputOrigin)],
+) -> Diagnostics {
+    let origins: HashMap<&str, &InputOrigin> = origins
+        .iter()
+        .map(|(name, origin)| (&**name, origin))
+        .collect();
     let mut problems = Diagnostics::default();
     for (name, def) in &topology.inputs {
         match values.get(name) {
             Some(value) => {
-                let subject = format_args!("input `{name}`");
-                let (_, found) = check(types, def, value, subject, (None, Span::NONE));
+                let origin = origins.get(&**name);
+                let span = origin.map_or(Span::NONE, |origin| origin.span);
+                let named = origin.and_then(|origin| origin.named.as_ref());
+                let named = named.map_or_else(String::new, |named| format!(" ({named})"));
+                let subject = format_args!("input `{name}`{named}");
+                let (_, found) = check(types, def, value, subject, (None, span));
                 for problem in found {
                     problems.push(problem.label(def.span, "declared here"));
                 }
@@ -149,7 +174,10 @@ pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) ->
             None if def.required && def.default.is_none() => problems.push(
                 Diagnostic::error(format!("input `{name}` is missing"))
                     .label(def.span, "declared here, without a default")
-                    .help("set it under `spec.inputs` of the ensemble or under `inputs` of the environment"),
+                    .help(format!(
+                        "set it with `--var input_{name} VALUE`, and add `--save-inputs` to keep the value in \
+                         `spec.inputs` of the ensemble; or set it there or under `inputs` of the environment"
+                    )),
             ),
             None => {}
         }
@@ -552,10 +580,18 @@ topology_template:
         insta::assert_snapshot!(case.report(), @"service.yaml:7:35: the value `many` of input `bad` is not an integer");
         let values = [("cpus", Value::from(3)), ("free", Value::Null)];
         let values: Map = values.map(|(k, v)| (Arc::from(k), v)).into_iter().collect();
-        let problems = check_inputs(&case.service.types, &case.service.topology, &values);
+        let origins = [(
+            Arc::from("cpus"),
+            InputOrigin {
+                span: Span::NONE,
+                named: Some("`--var input_cpus`".to_owned()),
+            },
+        )];
+        let service = &case.service;
+        let problems = check_inputs(&service.types, &service.topology, &values, &origins);
         let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
         insta::assert_snapshot!(messages.join("\n"), @"
-        the value `3` of input `cpus` is not one of `1`, `2`, `4`
+        the value `3` of input `cpus` (`--var input_cpus`) is not one of `1`, `2`, `4`
         input `who` is missing
         ");
     }

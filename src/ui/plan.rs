@@ -136,9 +136,13 @@ impl PlanView {
     }
 
     /// Returns the plan as JSON with the reasons and changes of each task, under keys that Unfurl
-    /// does not have.
-    pub fn json_with_reasons(&self) -> Json {
-        self.json_with(true)
+    /// does not have. `inputs` is one more entry at the end.
+    pub fn json_with_reasons(&self, inputs: Option<Json>) -> Json {
+        let mut plan = self.json_with(true);
+        if let (Some(entries), Some(inputs)) = (plan.as_array_mut(), inputs) {
+            entries.push(inputs);
+        }
+        plan
     }
 
     fn json_with(&self, why: bool) -> Json {

@@ -86,6 +86,9 @@ fn the_plan_says_what_has_changed_from_what_to_what_and_where() {
     edit(&env, "extra: 1", "extra: 2");
     let run = env.unfurl(["plan"]).succeeds();
     insta::assert_snapshot!(shown(&env, &run), @r#"
+    Inputs:
+      greeting: "bye"   (spec.inputs, ensemble.yaml:4:22)   at the last job: "hello"
+
     Plan for deploy:
 
     Node "db" (ok, configured, managed):
@@ -168,6 +171,9 @@ fn a_removal_says_what_it_leaves_alone() {
     deploy(&env, FIRST).succeeds();
     let run = env.unfurl(["plan", "--workflow", "undeploy"]).succeeds();
     insta::assert_snapshot!(run.stdout, @r#"
+    Inputs:
+      greeting: "hello"   (spec.inputs, ensemble.yaml:4:22)
+
     Plan for undeploy:
 
     Nothing to do.

@@ -3,12 +3,14 @@
 //! The enums list the words that `--output` accepts. [`one_of`] lets clap parse enums of lower
 //! layers, and [`duration`] parses times such as `5m`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::name::EnumWords;
+use crate::system::fs::is_dir;
 use crate::text::parse_size;
 use crate::value::seconds;
 
@@ -67,6 +69,16 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
 pub(in crate::cli) fn byte_size(text: &str) -> Result<u64, String> {
     parse_size(text)
         .ok_or_else(|| "write a number of bytes, or `64K`, `10M`, `2G`, `1T`".to_owned())
+}
+
+/// Parses the path of a folder that must exist. An empty path means none.
+pub(in crate::cli) fn existing_folder(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if text.is_empty() || is_dir(&path) {
+        Ok(path)
+    } else {
+        Err("the folder does not exist".to_owned())
+    }
 }
 
 /// Parses a limit in bytes, which must be more than 0.

@@ -1,35 +1,38 @@
-//! Global options: those that stand before the command.
+//! Global options: those of all commands, before or after the command.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::cli::args::format::{limit_size, positive_duration};
+use crate::cli::args::format::{existing_folder, limit_size, positive_duration};
 
 /// The accepted names of message levels for `--loglevel`.
 const LEVELS: [&str; 8] = [
     "trace", "debug", "verbose", "info", "warning", "warn", "error", "critical",
 ];
 
-/// Global options that stand before the command.
+/// Global options, which all commands take.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Global {
     /// Path to the home project; empty for none
-    #[arg(long, env = "UNFURL_HOME", value_name = "PATH")]
+    #[arg(long, global = true, env = "UNFURL_HOME", value_name = "PATH")]
     pub(in crate::cli) home: Option<String>,
     /// Show more messages: -v verbose, -vv debug, -vvv trace
-    #[arg(short, long, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(in crate::cli) verbose: u8,
     /// Show errors only
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     pub(in crate::cli) quiet: bool,
     /// Lowest message level to show: trace, debug, verbose, info, warning, error, critical
-    #[arg(long, env = "UNFURL_LOGGING", value_name = "LEVEL", ignore_case = true, value_parser = LEVELS, hide_possible_values = true)]
+    #[arg(long, global = true, env = "UNFURL_LOGGING", value_name = "LEVEL", ignore_case = true, value_parser = LEVELS, hide_possible_values = true)]
     pub(in crate::cli) loglevel: Option<String>,
     /// File for the log of the job
-    #[arg(long, env = "UNFURL_LOGFILE", value_name = "PATH")]
+    #[arg(long, global = true, env = "UNFURL_LOGFILE", value_name = "PATH")]
     pub(in crate::cli) logfile: Option<PathBuf>,
+    /// Folder for temporary files; it must exist
+    #[arg(long, global = true, env = "UNFURL_TMPDIR", value_name = "PATH", value_parser = existing_folder)]
+    pub(in crate::cli) tmp: Option<PathBuf>,
     /// Permit the project an effect beyond reading its own files: read (other files), pipe, url, python, …;
     /// git-config lets settings and hooks of its repositories run programs; evaluate-results lets expressions
     /// in the output of commands be evaluated
@@ -44,9 +47,30 @@ pub(in crate::cli) struct Global {
     /// Limit of the CPU time that one property, input or template may take to evaluate
     #[arg(long, global = true, env = "UNFURL_EVAL_TIMEOUT", value_name = "DURATION", value_parser = positive_duration, default_value = "10s")]
     pub(in crate::cli) eval_timeout: Duration,
-    /// Accepted and ignored: there is no other runtime
-    #[arg(long, hide = true)]
+    /// Not supported: there is no other runtime
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        env = "UNFURL_RUNTIME",
+        value_name = "NAME"
+    )]
+    pub(in crate::cli) runtime: Option<String>,
+    /// Ignore `UNFURL_RUNTIME`
+    #[arg(long, global = true, hide = true, env = "UNFURL_NORUNTIME", value_parser = clap::builder::FalseyValueParser::new())]
     pub(in crate::cli) no_runtime: bool,
+    /// Not supported: there is no runtime that could be older
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        env = "UNFURL_VERSION_CHECK",
+        value_name = "VERSION"
+    )]
+    pub(in crate::cli) version_check: Option<String>,
+    /// Ignore `UNFURL_VERSION_CHECK`
+    #[arg(long, global = true, hide = true)]
+    pub(in crate::cli) no_version_check: bool,
     #[command(flatten)]
     pub(in crate::cli) upstream: UpstreamArgs,
 }

@@ -4,6 +4,7 @@
 //! holds all groups.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
@@ -55,6 +56,10 @@ pub(in crate::cli) struct PlanInputs {
     /// A variable for expressions; `input_NAME` sets an input of the topology
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
     pub(in crate::cli) var: Vec<String>,
+    /// A YAML or JSON file with values of inputs, `-` for the standard input; may be given more than
+    /// once, and later files win
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) var_file: Vec<PathBuf>,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) use_environment: Option<String>,
@@ -132,9 +137,12 @@ pub(in crate::cli) struct ControlArgs {
     pub(in crate::cli) keep: CommitRecordArgs,
 }
 
-/// The options that commit or push the record of a job with git.
+/// The options that keep what a job was given and has done: in the ensemble, and with git.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct CommitRecordArgs {
+    /// Keep the values of inputs that this command gives in `spec.inputs` of the ensemble
+    #[arg(long)]
+    pub(in crate::cli) save_inputs: bool,
     /// Commit the record of the job, and nothing else
     #[arg(long)]
     pub(in crate::cli) commit: bool,

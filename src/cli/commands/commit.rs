@@ -37,6 +37,9 @@ pub(in crate::cli) struct CommitArgs {
     no_edit: bool,
     #[command(flatten)]
     scope: CommitScope,
+    /// Not supported yet
+    #[arg(long, hide = true)]
+    save_secrets_only: bool,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
@@ -61,6 +64,12 @@ struct CommitScope {
 
 /// Runs the command `commit` and returns the exit code.
 pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Failure> {
+    if args.save_secrets_only {
+        return Err(Failure::usage_with(
+            "`--save-secrets-only` is left out: this program does not encrypt the files of `secrets/` yet",
+            "Unfurl's own `unfurl commit --save-secrets-only` writes them to `.secrets/`",
+        ));
+    }
     let json = args.output == OutputFormat::Json;
     let environment = args.use_environment.as_deref();
     let asks = !args.no_edit && !json && std::io::stdin().is_terminal();

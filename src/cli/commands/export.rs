@@ -69,6 +69,9 @@ enum Format {
 
 /// Exports an ensemble and returns the exit code.
 pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Failure> {
+    if args.python_target.is_some() {
+        return Err(unsupported("`--python-target` is not supported"));
+    }
     let is_python = Path::new(&args.path)
         .extension()
         .is_some_and(|end| end == "py");

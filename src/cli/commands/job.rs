@@ -103,6 +103,10 @@ fn show(
             if args.control.keep.request().is_some() {
                 summary["commits"] = commit_report::json(&report.commits);
             }
+            if let Some(saved) = &report.saved_inputs {
+                let names = saved.iter().map(ToString::to_string);
+                summary["savedInputs"] = names.collect();
+            }
             if !problems.is_empty() {
                 summary["problems"] = problems.into();
             }

@@ -11,14 +11,14 @@ use crate::cli::request::job::plan_request;
 use crate::cli::screen::job::JobScreen;
 use crate::ops::plan::PlanPreview;
 use crate::ops::{self, Failure, watch_signals};
-use crate::ui::QueryView;
+use crate::ui::{QueryView, inputs_json, inputs_text};
 
 /// The options of the command `plan`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PlanArgs {
     #[command(flatten)]
     job: PlanJobArgs,
-    /// With `--output json`: add the reason and the detected changes to each task
+    /// With `--output json`: add the reason and the detected changes to each task, and the inputs
     #[arg(long)]
     why: bool,
 }
@@ -48,12 +48,14 @@ fn show_plan(
     query: Option<QueryView>,
     output: &Output,
 ) {
-    let view = |detail| job_views::plan(&planned.plan, &relative(&planned.sources), detail);
+    let sources = relative(&planned.sources);
+    let view = |detail| job_views::plan(&planned.plan, &sources, detail);
+    let inputs = job_views::inputs(&planned.inputs, &sources);
     match format {
         OutputFormat::Json => {
             let view = view(PlanDetail::Considered);
             let plan = if why {
-                view.json_with_reasons()
+                view.json_with_reasons(inputs_json(&inputs))
             } else {
                 view.json()
             };
@@ -66,7 +68,8 @@ fn show_plan(
             output.json(&answer);
         }
         OutputFormat::Text => {
-            let mut text = view(PlanDetail::Planned).text(output.width);
+            let mut text = inputs_text(&inputs, output.width);
+            text.push_str(&view(PlanDetail::Planned).text(output.width));
             if let Some(query) = query {
                 text.push_str(&query.text());
             }

@@ -3,9 +3,10 @@
 use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
+use crate::cli::commands::job::show_trace;
 use crate::cli::output::Context;
 use crate::cli::request::session::{session_options, warn_interrupted_job};
-use crate::ops::{self, Failure};
+use crate::ops::{self, Failure, QueryRequest};
 use crate::topology::{Creator, Topology};
 use crate::ui::{StatusLine, status_text};
 use crate::value::{Handle, Value};
@@ -19,6 +20,10 @@ pub(in crate::cli) struct StatusArgs {
     /// Print the result of this expression instead
     #[arg(long, value_name = "EXPRESSION")]
     query: Option<String>,
+    /// Print the attributes that the query reads: 1 those it names, 2 also those they are computed
+    /// from
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    trace: u8,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
@@ -32,9 +37,14 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
     let json = args.output == OutputFormat::Json;
     let options = session_options(&args.ensemble, args.use_environment.as_deref(), cx);
     warn_interrupted_job(&options, &cx.output);
-    match ops::status::status(&options, args.query.as_deref())? {
-        (_, Some(result)) => {
-            let query = args.query.clone().unwrap_or_default();
+    let query = args.query.as_ref().map(|expression| QueryRequest {
+        expression: expression.clone(),
+        depth: args.trace,
+    });
+    match ops::status::status(&options, query.as_ref())? {
+        (_, Some(answer)) => {
+            show_trace(&answer, &cx.output);
+            let (query, result) = (answer.expression, answer.value);
             if json {
                 cx.output
                     .json(&serde_json::json!({ "query": query, "result": result }));

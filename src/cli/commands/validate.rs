@@ -21,6 +21,9 @@ pub(in crate::cli) struct ValidateArgs {
     /// Refuse repositories that have other commits than those in `lock` of the ensemble
     #[arg(long)]
     locked: bool,
+    /// Treat the path as the template of an ensemble: required inputs may be missing
+    #[arg(long)]
+    as_template: bool,
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: ProblemFormat,
@@ -30,6 +33,8 @@ pub(in crate::cli) struct ValidateArgs {
 pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, Failure> {
     let options = SessionOptions {
         locked: args.locked,
+        // Unfurl recognizes a template by its path, too.
+        incomplete: args.as_template || args.path.contains("template"),
         ..session_options(&args.path, args.use_environment.as_deref(), cx)
     };
     packages::fetch_if_named(&options, &mut |text| {

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use crate::cli::args::job::{CommitRecordArgs, DirtyArg, JobArgs};
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
+use crate::cli::request::var_files::var_files;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
 use crate::name::{EnumWords as _, TemplateName};
@@ -81,6 +82,7 @@ pub(in crate::cli) fn request(
     check_prune(&spec.workflow, args)?;
     check_resume_options(args)?;
     let vars = variables(&args.any.inputs.var)?;
+    let var_files = var_files(&args.any.inputs.var_file, cx)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let environment = args.any.inputs.use_environment.as_deref();
     let (names, options) = (&args.control.executors, &args.control.executor_opts);
@@ -88,6 +90,7 @@ pub(in crate::cli) fn request(
     Ok(JobRequest {
         session: SessionOptions {
             vars,
+            var_files,
             logfile: cx.global.logfile.clone(),
             locked: args.any.inputs.locked,
             ..session_options(&args.ensemble.ensemble, environment, cx)
@@ -98,7 +101,7 @@ pub(in crate::cli) fn request(
             .trim_end()
             .to_owned(),
         save: SaveSettings {
-            record: spec.save,
+            record: spec.save && !skips_saving(cx),
             refuse_dirty: match args.control.dirty {
                 DirtyArg::Abort => true,
                 DirtyArg::Ok => false,
@@ -116,6 +119,7 @@ pub(in crate::cli) fn request(
             capture: args.control.capture.map(|size| size as u64),
         },
         resume: args.control.resume,
+        save_inputs: args.control.keep.save_inputs,
         query: query.map(|expression| QueryRequest {
             expression,
             depth: args.any.trace,
@@ -125,6 +129,14 @@ pub(in crate::cli) fn request(
         interrupts: Interrupts::default(),
         start: args.any.starttime.clone(),
     })
+}
+
+/// Whether the user's environment asks for jobs without a record.
+///
+/// With `never`, Unfurl saves dry runs, too. Here they are always saved, beside the ensemble.
+fn skips_saving(cx: &Context) -> bool {
+    let asked = cx.output.variable("UNFURL_SKIP_SAVE");
+    asked.is_some_and(|word| !word.is_empty() && word != "never")
 }
 
 /// Refuses `--prune` where it cannot work: it compares all instances with the whole model.

@@ -4,4 +4,5 @@ pub(super) mod hosts;
 pub(super) mod job;
 pub(super) mod session;
 pub(super) mod states;
+pub(super) mod var_files;
 pub(super) mod yaml_maps;

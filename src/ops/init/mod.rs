@@ -19,11 +19,9 @@ mod shared;
 mod staging;
 mod target;
 
-pub use ensemble::{EnsembleModel, NewEnsemble, create_ensemble};
-pub use new_project::{build_home, create_project};
 pub use ensemble::create_ensemble;
 pub use model::{EnsembleModel, NewEnsemble};
-pub use new_project::build_home;
+pub use new_project::{build_home, create_project};
 pub use new_repository::NewRepository;
 pub(super) use outside::exclude_pattern;
 pub(super) use registration::{project_around, register_in};

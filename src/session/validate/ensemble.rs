@@ -9,7 +9,11 @@ use crate::session;
 use crate::session::LoadError;
 use crate::session::SessionOptions;
 use crate::system::env::Env;
+use crate::system::fs;
 use crate::yaml::Limits;
+
+/// The name of the file from which the ensembles of a project are made.
+const TEMPLATE: &str = "ensemble-template.yaml";
 
 /// The result of validating an ensemble or service template.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +66,14 @@ pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<V
         }
     };
     if manifests.is_empty() {
-        return vec![own];
+        return match template_of(file) {
+            Some(template) if !own.problems.has_errors() => vec![ensemble(&SessionOptions {
+                ensemble: template.display().to_string(),
+                incomplete: true,
+                ..options.clone()
+            })],
+            _ => vec![own],
+        };
     }
     let checks = manifests.iter().map(|manifest| {
         ensemble(&SessionOptions {
@@ -71,6 +82,12 @@ pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<V
         })
     });
     checks.collect()
+}
+
+/// Returns the file from which the project's ensembles are made, if it exists.
+fn template_of(file: &Path) -> Option<PathBuf> {
+    let template = file.with_file_name(TEMPLATE);
+    fs::is_file(&template).then_some(template)
 }
 
 fn manifests(project: &Project) -> Vec<PathBuf> {
