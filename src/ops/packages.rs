@@ -64,7 +64,11 @@ pub(super) fn load(
             Ok(session) => return Ok(session),
             Err(error) => error,
         };
-        if !may_fetch || !fetch_all(found, options, notice)? {
+        if !may_fetch {
+            return Err(error.into());
+        }
+        let targets = session::package_targets(found, options)?;
+        if !fetch_all(targets, found, options, notice)? {
             return Err(error.into());
         }
     }
@@ -87,20 +91,24 @@ pub fn fetch_if_named(
         return Ok(());
     };
     for _ in 0..MAX_ROUNDS {
-        if !fetch_all(&found, options, notice)? {
+        // `validate` reports what is wrong with the files themselves.
+        let Ok(targets) = session::package_targets(&found, options) else {
+            break;
+        };
+        if !fetch_all(targets, &found, options, notice)? {
             break;
         }
     }
     Ok(())
 }
 
-/// Fetches what the files use that can be loaded so far. Returns whether anything has changed.
+/// Fetches the packages that the files use which can be loaded so far. Returns whether anything has changed.
 fn fetch_all(
+    targets: Vec<PackageTarget>,
     found: &EnsembleLocation,
     options: &SessionOptions,
     notice: &mut dyn FnMut(&str),
 ) -> Result<bool, Failure> {
-    let targets = session::package_targets(found, options)?;
     let root = found
         .located
         .root()

@@ -246,16 +246,7 @@ impl RepositoryLookup {
             }));
         }
         let clone = self.clone_of(&source.address, &package);
-        let used = PackageUse {
-            name: request.repository.clone(),
-            request: package.clone(),
-            span: declared.span,
-            clone: clone.clone(),
-        };
-        let same = |known: &PackageUse| known.span == used.span && known.request == used.request;
-        if !self.uses.iter().any(same) {
-            self.uses.push(used);
-        }
+        self.note_use(declared, request, &package, clone.as_deref());
         let Some(root) = clone else {
             return Err(missing().help(fetch_help()));
         };
@@ -269,6 +260,34 @@ impl RepositoryLookup {
             folder,
             is_clone: true,
         }))
+    }
+
+    /// Notes the use of a package, once.
+    fn note_use(
+        &mut self,
+        declared: &Declaration,
+        request: &IncludeRequest,
+        package: &PackageRequest,
+        clone: Option<&Path>,
+    ) {
+        let project = self.predefined.get("project");
+        let project = project.and_then(|project| fs::canonicalize(project).ok());
+        // The repository around the project may be its own package: it has the revision that the user works on.
+        if project
+            .zip(clone)
+            .is_some_and(|(project, root)| project.starts_with(root))
+        {
+            return;
+        }
+        let same = |known: &PackageUse| known.span == declared.span && known.request == *package;
+        if !self.uses.iter().any(same) {
+            self.uses.push(PackageUse {
+                name: request.repository.clone(),
+                request: package.clone(),
+                span: declared.span,
+                clone: clone.map(Path::to_owned),
+            });
+        }
     }
 
     /// Returns the clone of an address in the project; of several ones, that with the requested revision.

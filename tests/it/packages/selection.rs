@@ -229,3 +229,24 @@ fn two_commands_at_the_same_time_share_the_cache() {
     }
     assert_eq!(head(&env, "proj/lib"), head(&env, "proj2/lib"));
 }
+
+#[test]
+fn the_repository_of_the_project_itself_is_used_as_it_is() {
+    let env = world();
+    env.write("proj/types.yaml", &types("own"));
+    use_library(&env, "'https://example.test/proj.git#v9.0.0'");
+    env.git(&[
+        "-C",
+        "proj",
+        "remote",
+        "add",
+        "origin",
+        "https://example.test/proj.git",
+    ]);
+    env.git(&["-C", "proj", "add", "-A"]);
+    env.git(&["-C", "proj", "commit", "-q", "-m", "all"]);
+    let before = head(&env, "proj");
+    deploy(&env, &["--locked", "--skip-upstream-check"]).succeeds();
+    assert_eq!((said(&env), head(&env, "proj")), ("own".to_owned(), before));
+    assert!(!env.read("proj/ensemble/ensemble.yaml").contains("lock:"));
+}
