@@ -376,8 +376,8 @@ trusted: [3]
         unfurl.yaml:3:35: `file` must be a string, not an integer
         unfurl.yaml:3:47: `default` must be true or false, not a string
         unfurl.yaml:4:19: the environment `a` must be a map, not an integer
-        unfurl.yaml:4:47: `inputs` must be a map, not a list
         unfurl.yaml:4:35: `imports` must be a list, not a map
+        unfurl.yaml:4:47: `inputs` must be a map, not a list
         unfurl.yaml:4:68: `lock` is not one of `no`, `try`, `require`
         unfurl.yaml:5:22: `default_environment` must be a string, not a list
         unfurl.yaml:6:11: `projects` must be a map, not a string
