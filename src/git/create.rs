@@ -22,10 +22,13 @@ impl Repository {
         let made = git2::Repository::init_opts(folder, &options);
         let made = made.map_err(|error| Error::failed("create a repository", folder, &error))?;
         let text = "# Patterns of files that only this clone leaves out.\n\n".to_owned();
-        let lines: String = excluded.iter().map(|line| format!("{line}\n")).collect();
+        let lines: Vec<&str> = excluded
+            .iter()
+            .flat_map(|line| [line.as_str(), "\n"])
+            .collect();
         fs::write_plain(
             &made.path().join("info/exclude"),
-            (text + &lines).as_bytes(),
+            (text + &lines.concat()).as_bytes(),
             None,
         )?;
         drop(made);

@@ -169,7 +169,7 @@ pub fn register_project(
 pub fn add_environment(
     project_file: &Path,
     name: &str,
-    content: Map,
+    content: &Map,
 ) -> Result<bool, RegistryError> {
     let route = Route::keys(["environments", name]);
     edit(project_file, |root| {
@@ -436,7 +436,7 @@ mod tests {
         };
         assert_eq!(
             register_project(&file, &project).unwrap(),
-            [changed.clone()]
+            std::slice::from_ref(&changed)
         );
         assert!(register_project(&file, &project).unwrap().is_empty());
         project.url = "https://example.com/web".to_owned();

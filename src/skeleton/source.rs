@@ -34,7 +34,9 @@ impl Skeleton {
         let files = fs::Beneath::open(folder)?;
         let mut own = BTreeMap::new();
         for entry in files.list(Path::new(""))? {
-            if entry.kind == fs::EntryKind::File && entry.name.ends_with(".j2") {
+            if entry.kind == fs::EntryKind::File
+                && entry.path.extension().is_some_and(|end| end == "j2")
+            {
                 let bytes = files.read(Path::new(&entry.name), MAX_TEMPLATE_BYTES)?;
                 let text = String::from_utf8(bytes).map_err(|error| {
                     let source = std::io::Error::new(std::io::ErrorKind::InvalidData, error);

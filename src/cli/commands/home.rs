@@ -17,6 +17,10 @@ use crate::system::fs;
 ///
 /// All projects of the user inherit the environments of the home project, and it keeps the list of trusted folders.
 /// The global option `--home` sets its folder.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[derive(Debug, Args)]
 pub(in crate::cli) struct HomeArgs {
     /// Create the home project

@@ -16,6 +16,10 @@ use crate::text::shlex_quote;
 ///
 /// Without options, the folder becomes a project with one ensemble, as in Unfurl. `--template NAME` copies an example
 /// instead, and `--bare` writes the fewest files that deploy. Nothing that exists is overwritten.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InitArgs {
     /// The folder of the project; by default, the current one

@@ -148,7 +148,8 @@ fn declare_environment(
         return Ok(());
     };
     let file = project.join(PROJECT_FILE);
-    if !is_declared(request, project, name)? && add_environment(&file, name, empty_environment())? {
+    if !is_declared(request, project, name)? && add_environment(&file, name, &empty_environment())?
+    {
         report.add_change(file, "declares the environment of the ensemble");
     }
     Ok(())

@@ -107,9 +107,10 @@ impl<'a> ProjectBuild<'a> {
         };
         let name = request.ensemble.as_deref();
         let is_empty = request.empty || (request.as_shared && name.is_none());
-        let ensemble = match is_empty {
-            true => None,
-            false => Some(target::ensemble_folder(name.unwrap_or(FIRST_ENSEMBLE))?),
+        let ensemble = if is_empty {
+            None
+        } else {
+            Some(target::ensemble_folder(name.unwrap_or(FIRST_ENSEMBLE))?)
         };
         let mut files = Vec::new();
         let repository = if request.without_repository {

@@ -32,6 +32,10 @@ pub enum InitSource {
 }
 
 /// The options of `unfurl init`.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
     /// The home project and the permissions of the user.

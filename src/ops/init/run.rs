@@ -25,9 +25,10 @@ pub fn init(request: &InitRequest) -> Result<InitReport, Failure> {
             None => create_ensemble(request, &new),
         };
     }
-    let folder = match request.folder.is_empty() && request.existing {
-        true => folder.join(PROJECT_FOLDER),
-        false => folder,
+    let folder = if request.folder.is_empty() && request.existing {
+        folder.join(PROJECT_FOLDER)
+    } else {
+        folder
     };
     target::check_is_free(&folder)?;
     if is_copy {

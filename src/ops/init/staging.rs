@@ -132,7 +132,7 @@ impl Staging {
         let mut moved: Vec<PathBuf> = Vec::new();
         let mut entries = fs::list(&self.content)?;
         // The file that makes the folder a project or an ensemble comes last.
-        entries.sort_by_key(|entry| entry.name.ends_with(".yaml"));
+        entries.sort_by_key(|entry| entry.path.extension().is_some_and(|end| end == "yaml"));
         for entry in entries {
             let to = target.join(entry.path.file_name().unwrap_or_default());
             if let Err(error) = rename_new(&entry.path, &to) {
