@@ -264,11 +264,20 @@ fn matches(shown: &[&str], real: &[&str]) -> bool {
     }
 }
 
+/// The folder in which a block starts.
+#[derive(Debug, Default)]
+enum Start<'d> {
+    /// Where the last block of the page ended.
+    #[default]
+    Last,
+    Empty,
+    Example(&'d str),
+}
+
 /// The words of a directive.
 #[derive(Debug, Default)]
 struct Directive<'d> {
-    /// Where the block starts: in an empty folder, or in an example.
-    start: Option<Option<&'d str>>,
+    start: Start<'d>,
     hosts: Option<&'d str>,
     /// The exit code of the last command.
     code: i32,
@@ -284,13 +293,13 @@ fn read_directive(words: &str) -> Result<Directive<'_>, String> {
                 .ok_or_else(|| format!("`{word}` needs a word after it"))
         };
         match word {
-            "empty" => read.start = Some(None),
-            "in" => read.start = Some(Some(next()?)),
+            "empty" => read.start = Start::Empty,
+            "in" => read.start = Start::Example(next()?),
             "hosts" => read.hosts = Some(next()?),
             "exit" => {
                 read.code = next()?
                     .parse()
-                    .map_err(|_| "`exit` needs a number".to_owned())?
+                    .map_err(|_| "`exit` needs a number".to_owned())?;
             }
             other => return Err(format!("`{other}` is unknown in a `run` comment")),
         }
@@ -327,9 +336,12 @@ fn check_block(block: &Block, place: &mut Place) -> Result<(), String> {
     };
     let read = read_directive(words.trim_start_matches(':'))?;
     match read.start {
-        Some(example) => place.start(example),
-        None if place.folder.is_none() => return Err("it continues no other block".to_owned()),
-        None => {}
+        Start::Empty => place.start(None),
+        Start::Example(name) => place.start(Some(name)),
+        Start::Last if place.folder.is_none() => {
+            return Err("it continues no other block".to_owned());
+        }
+        Start::Last => {}
     }
     if let Some(names) = read.hosts {
         place.add_hosts(names);

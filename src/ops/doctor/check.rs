@@ -118,7 +118,9 @@ impl Check {
 }
 
 /// The first words of commands that hints name.
-const PROGRAMS: [&str; 6] = ["unfurl ", "git ", "chmod ", "chown ", "rm ", "ulimit "];
+const PROGRAMS: [&str; 7] = [
+    "unfurl ", "git ", "chmod ", "chown ", "rm ", "ulimit ", "pip ",
+];
 
 /// Returns the first command in backquotes that a hint names, unless a person must complete it.
 fn command_in(hint: &str) -> Option<String> {

@@ -111,7 +111,10 @@ fn check_repository(
             path: root.to_owned(),
         };
         let state = commit_state(subject, CheckState::Note);
-        let fix = format!("git -C {} switch -c main", quoted(root));
+        // The name of the commit makes a name that no branch has yet.
+        let head = repository.head().ok().flatten().unwrap_or_default();
+        let name_of_branch = format!("from-{}", head.get(..8).unwrap_or("here"));
+        let fix = format!("git -C {} switch -c {name_of_branch}", quoted(root));
         report.push(of_error(&name, &error, state).fix(fix));
     }
     if has_git && let Err(error) = repository.check_author() {

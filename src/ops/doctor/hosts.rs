@@ -70,7 +70,6 @@ fn hosts(loaded: &LoadedEnsemble, report: &mut DoctorReport) -> BTreeMap<Handle,
             let host = implementation.operation_host.as_deref();
             let label = format!("{}: {}", node.template.name, operation.reference);
             match topology.operation_host(of, host) {
-                Ok(None) => {}
                 Ok(Some(host)) => {
                     found.entry(host).or_default().insert(label);
                 }
@@ -80,7 +79,7 @@ fn hosts(loaded: &LoadedEnsemble, report: &mut DoctorReport) -> BTreeMap<Handle,
                     check.place = loaded.session.sources.position(span);
                     report.push(check);
                 }
-                Err(_) => {}
+                Ok(None) | Err(_) => {}
             }
         }
     }
@@ -104,13 +103,20 @@ fn check_host(
             DEFAULT_PORT => String::new(),
             port => format!("-p {port} "),
         };
-        let file = destination.known_hosts.first();
-        let file = file.map_or_else(|| "~/.ssh/known_hosts".to_owned(), |file| quoted(file));
+        let usual = subject
+            .user_home()
+            .unwrap_or_default()
+            .join(".ssh/known_hosts");
+        let file = destination.known_hosts.first().unwrap_or(&usual);
+        let folder = quoted(fs::parent_of(file));
+        let file = quoted(file);
         let host = quote_word(&address.host);
         let message = format!("the host key of `{}` is not known", address.host);
         let help = "compare the key with the one that the host's owner gave you";
         let check = Check::error("host-key", name, message).help(help);
-        report.push(check.fix(format!("ssh-keyscan {port}{host} >> {file}")));
+        report.push(check.fix(format!(
+            "mkdir -p {folder} && ssh-keyscan {port}{host} >> {file}"
+        )));
     }
     if subject.request.online
         && destination.route == Route::Direct

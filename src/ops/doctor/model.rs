@@ -2,6 +2,7 @@
 
 use super::check::{Check, CheckState, DoctorReport};
 use super::subject::Subject;
+use super::trust::trust_command;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources};
 use crate::session::LoadErrorKind;
 
@@ -91,6 +92,11 @@ fn of_diagnostic(
     let state = state_of(Some(problem.severity));
     let check = Check::new(id, state, id, &problem.message).hint(problem.help.clone());
     let place = problem.span().and_then(|span| sources.position(span));
+    if let (Some(help), Ok(found)) = (&problem.help, &subject.found)
+        && help.contains("`unfurl trust FOLDER`")
+    {
+        return Check { place, ..check }.fix(trust_command(&found.located));
+    }
     // The command that shows the text at fault helps most where a person must edit it.
     let fix = check.fix.clone();
     let fix = fix.or_else(|| place.is_some().then(|| subject.command("validate")));

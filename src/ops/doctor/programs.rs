@@ -199,7 +199,6 @@ fn problem_of(program: &str, path: &str, users: &BTreeSet<String>) -> Option<Che
         } else {
             missing(format!("`{program}` does not exist"))
                 .help("write the file, unless an operation before it does")
-                .fix(format!("ls -l {word}"))
         });
     }
     let mut folders = path.split(':').map(Path::new);

@@ -50,7 +50,8 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
     }
 }
 
-fn trust_command(located: &LocatedEnsemble) -> String {
+/// Returns the command that trusts the project of an ensemble.
+pub(super) fn trust_command(located: &LocatedEnsemble) -> String {
     let folder = located.root().unwrap_or_else(|| located.folder());
     format!("unfurl trust {}", quoted(folder))
 }

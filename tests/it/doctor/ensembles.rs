@@ -231,6 +231,20 @@ fn a_project_that_needs_trust_is_told_and_the_command_grants_it() {
 }
 
 #[test]
+fn a_service_template_in_python_needs_trust_and_the_command_grants_it() {
+    requires!("python3");
+    let text = "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec: {service_template: {+include: model.py}}\n";
+    let env = TestEnv::with_ensemble(text).trusted();
+    env.write("model.py", "x = 1\n");
+    let home = env
+        .work()
+        .with_file_name("home")
+        .join("trusting/unfurl.yaml");
+    fs::write(home, "apiVersion: unfurl/v1.0.0\nkind: Project\n").unwrap();
+    is_fixed_by_its_command(&env, &[], ("error", "model", "program in Python"));
+}
+
+#[test]
 fn a_home_project_that_others_can_write_is_told() {
     let env = TestEnv::with_ensemble(EMPTY).trusted();
     let home = env.work().with_file_name("home").join("trusting");

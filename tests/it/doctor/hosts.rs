@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::hosts::sshd::Sshd;
 use crate::support::TestEnv;
 
 use super::{checks, doctor, find, is_fixed_by_its_command};
@@ -47,10 +48,7 @@ fn a_host_needs_a_key_and_a_known_host_key() {
     )
     .unwrap();
     let fix = key["fix"].as_str().unwrap();
-    assert!(
-        fix.starts_with("ssh-keyscan -p 2222 127.0.0.1 >> "),
-        "{run}"
-    );
+    assert!(fix.contains("ssh-keyscan -p 2222 127.0.0.1 >> "), "{run}");
     let found = find(&checks(&run), "key", "no private key was found").unwrap();
     assert_eq!(found["state"], "warning", "{run}");
     let ssh = env.work().with_file_name("home").join(".ssh");
@@ -72,6 +70,15 @@ fn a_key_that_the_model_names_must_be_there_and_closed() {
     let file = env.work().join("id");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     is_fixed_by_its_command(&env, &[], ("warning", "key", "other users can use"));
+}
+
+#[test]
+fn the_host_key_of_a_server_is_added_by_the_command() {
+    requires!("sshd");
+    requires!("ssh-keygen");
+    let sshd = Sshd::start();
+    let env = on_host(sshd.port, "");
+    is_fixed_by_its_command(&env, &[], ("error", "host-key", "is not known"));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn a_folder_that_cannot_be_read_is_no_crash() {
 #[test]
 fn a_folder_that_this_user_cannot_write_is_told() {
     requires!("root");
-    requires!("setpriv");
+    requires!("unshare");
     let env = TestEnv::with_ensemble(EMPTY);
     let line = "chmod 755 ..; exec setpriv --reuid 65534 --regid 65534 --clear-groups unfurl doctor --output json";
     let run = shell(&env, line).does_not_panic();

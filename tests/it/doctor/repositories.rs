@@ -72,7 +72,6 @@ fn an_unfinished_merge_is_told_and_the_command_ends_it() {
 #[test]
 fn a_detached_head_is_told() {
     let env = repository();
-    env.git(&["branch", "-m", "old"]);
     env.git(&["checkout", "--quiet", "--detach"]);
     is_fixed_by_its_command(
         &env,
