@@ -15,7 +15,11 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
         .then_some(true);
     }
     match &entity.kind {
-        EntityKind::Root | EntityKind::Inputs | EntityKind::Outputs => None,
+        // A relationship without a source is a connection of the environment, which is not recorded.
+        EntityKind::Root
+        | EntityKind::Inputs
+        | EntityKind::Outputs
+        | EntityKind::Relationship { source: None, .. } => None,
         EntityKind::Node(node) => {
             let property = node.template.properties.get(name);
             let declared = node.template.attributes.get(name);
@@ -26,8 +30,6 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
         EntityKind::Capability { .. } => entity
             .capability()
             .map(|template| !template.properties.contains_key(name)),
-        // Connections of the environment are not part of the record.
-        EntityKind::Relationship { source: None, .. } => None,
         EntityKind::Relationship { template, .. } => Some(!template.properties.contains_key(name)),
         EntityKind::Artifact { .. } => Some(false),
     }
