@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::StoreError;
+use super::trust_record::lock_beside;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::system::fs::{self, Beneath, Replacement};
 use crate::value::{Map, Value};
@@ -340,6 +342,23 @@ fn read(file: &Path) -> Result<(String, Node), RegistryError> {
 /// Patches a file, again if another program saves it meanwhile. Returns whether its text has changed.
 fn edit(file: &Path, patches: impl Fn(&Node) -> Vec<Patch>) -> Result<bool, RegistryError> {
     let folder = Beneath::open(fs::parent_of(file))?;
+    // Calls of this program wait for each other. Other programs are noticed by the comparison.
+    let lock = lock_beside(file).map_err(|error| match error {
+        StoreError::File(error) => RegistryError::File(error),
+        _ => RegistryError::Busy {
+            path: file.to_owned(),
+        },
+    })?;
+    let edited = edit_locked(file, &folder, patches);
+    lock.remove()?;
+    edited
+}
+
+fn edit_locked(
+    file: &Path,
+    folder: &Beneath,
+    patches: impl Fn(&Node) -> Vec<Patch>,
+) -> Result<bool, RegistryError> {
     let name = Path::new(file.file_name().unwrap_or_default());
     for _ in 0..MAX_ATTEMPTS {
         let (text, root) = read(file)?;

@@ -246,7 +246,7 @@ impl TrustStore {
 }
 
 /// Takes the lock of a file. The lock of a process that has ended is taken over.
-fn lock_beside(file: &Path) -> Result<LockFile, StoreError> {
+pub(super) fn lock_beside(file: &Path) -> Result<LockFile, StoreError> {
     let path = file.with_extension("yaml.lock");
     let lock = LockFile::wait(&path, machine::pid().to_string().as_bytes(), LOCK_LIMIT)?;
     lock.ok_or(StoreError::Locked { path })
