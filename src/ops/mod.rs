@@ -3,6 +3,7 @@
 //!
 //! User interfaces (`cli`, `ui`) call these functions and show the results.
 
+mod address_clone;
 pub mod clone;
 pub mod commit;
 pub mod deploy;

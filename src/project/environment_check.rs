@@ -4,16 +4,12 @@
 
 use super::environment_keys::{ENVIRONMENT_KEYS, EXTERNAL_KEYS, EXTERNAL_MANIFEST_KEYS};
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::lock::RemoteLockSettings;
 use crate::text::did_you_mean;
 use crate::yaml::{KeyTable, MapEntry, Mapping, Node, NodeKind, Shape};
 
-/// Reports unknown keys, values of a wrong kind, and keys without effect.
+/// Reports unknown keys, values of a wrong kind, and keys without effect. The settings of the lock are not checked.
 pub(super) fn check_environment(environment: &Mapping, problems: &mut Diagnostics) {
     check_keys(&ENVIRONMENT_KEYS, "an environment", environment, problems);
-    if let Some(section) = environment.get("lfs_lock") {
-        RemoteLockSettings::read(section, problems);
-    }
     if let Some(entry) = environment.entry("cloudmaps").filter(|it| has_entries(it)) {
         let message =
             "`cloudmaps` of the environment has no effect, because there are no cloud maps";

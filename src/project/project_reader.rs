@@ -14,6 +14,7 @@ use super::trust_entry::normalize_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::git::exposed_password_warning;
+use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand_for_merging, tables};
@@ -237,7 +238,12 @@ impl ProjectReader<'_> {
         for (name, entry) in environments.into_iter().flatten() {
             match entry.value.kind() {
                 NodeKind::Null => {}
-                NodeKind::Map(environment) => check_environment(environment, self.problems),
+                NodeKind::Map(environment) => {
+                    check_environment(environment, self.problems);
+                    if let Some(section) = environment.get("lfs_lock") {
+                        RemoteLockSettings::read(section, self.problems);
+                    }
+                }
                 _ => self.report_mismatch(
                     &entry.value,
                     &format!("the environment `{name}`"),

@@ -21,6 +21,12 @@ pub(crate) fn decorated_templates(
 ) -> Mapping {
     let mut changed = Mapping::default();
     for decorator in &service.decorators {
+        if !decorator.expression.starts_with("::") {
+            let message = format!("the decorator `{}` has no effect", decorator.expression);
+            let help = "write `::TEMPLATE`: names of types and of templates without `::` are not supported";
+            let warning = Diagnostic::warning(message).label(decorator.span, "ignored");
+            problems.push(warning.help(help));
+        }
         let result = apply(decorator, service, topology, evaluator, &mut changed);
         if let Err(message) = result {
             let message = format!("the decorator `{}`: {message}", decorator.expression);

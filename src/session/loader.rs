@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::blueprint;
 use super::connections;
+use super::encrypted_values::encrypted_values;
 use super::ensemble_location::EnsembleLocation;
 use super::error::{LoadError, LoadErrorKind};
 use super::given_inputs::GivenInputs;
@@ -113,6 +114,7 @@ pub(super) fn load_with(
         packages,
     } = read;
     warnings.append(model.problems);
+    warnings.append(encrypted_values(&sources));
     let project = located.root().unwrap_or_else(|| located.folder());
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
     Ok(Session {

@@ -70,8 +70,12 @@ impl Topology {
         };
         let found = found.filter(|of| self.get(*of).is_some_and(|it| it.node().is_some()));
         let of = &self.entity(of).name;
-        let why =
-            || format!("`{of}` has the operation host `{word}`, but no instance has this name");
+        let why = || {
+            format!(
+                "`{of}` has the operation host `{word}`, but no instance has this name; add a node template `{word}` \
+                        with an endpoint, or remove `operation_host` to run the operation on this computer"
+            )
+        };
         found.map(Some).ok_or_else(why)
     }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use regex::Regex;
 
-use crate::hosts::sshd::{Sshd, user};
+use crate::hosts::sshd::{Sshd, free_port, user};
 use crate::support::{binary, copy};
 
 /// The line that ends the output of a command.
@@ -105,6 +105,8 @@ struct Place {
     /// The folder of the current block.
     folder: Option<PathBuf>,
     sshd: Option<Sshd>,
+    /// Variables that give the servers of the example `webapp` free ports instead of those in its text.
+    ports: Vec<(&'static str, String)>,
 }
 
 impl Place {
@@ -118,6 +120,7 @@ impl Place {
             root,
             folder: None,
             sshd: None,
+            ports: Vec::new(),
         }
     }
 
@@ -138,6 +141,12 @@ impl Place {
             assert!(source.is_dir(), "there is no example `{example}`");
             copy(&source, &home.join(example));
             self.folder = Some(home.join(example));
+            self.ports = match example {
+                "webapp" => ["UNFURL_INPUT_APP_PORT", "UNFURL_INPUT_SITE_PORT"]
+                    .map(|variable| (variable, free_port().to_string()))
+                    .into(),
+                _ => Vec::new(),
+            };
         }
     }
 
@@ -189,6 +198,7 @@ impl Place {
             .env("NO_COLOR", "1")
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
+            .envs(self.ports.clone())
             .stdin(Stdio::null())
             .output()
             .unwrap();

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::report::CloneReport;
 use crate::git::{self, CloneRequest, Cloned, Repository, clone_repository};
+use crate::ops::address_clone::clone_from_address;
 use crate::ops::failure::Failure;
 use crate::ops::packages::exclude;
 use crate::package::SourceUrl;
-use crate::project::CloneCache;
-use crate::system::env::Env;
 use crate::system::fs;
 use crate::text::without_logins;
 
@@ -21,41 +20,7 @@ pub(super) fn clone_address(
     folder: &Path,
     report: &mut CloneReport,
 ) -> Result<(), Failure> {
-    let mut url = SourceUrl {
-        path: String::new(),
-        ..url.clone()
-    };
-    let login = url.take_login();
-    let address = SourceUrl {
-        revision: None,
-        ..url.clone()
-    };
-    let cache = CloneCache::of_user(&Env::of_this_process())?;
-    let locked = cache.lock(&address)?;
-    let mirror = &locked.mirror;
-    let is_commit = url
-        .revision
-        .as_ref()
-        .is_some_and(|name| name.len() == 40 && mirror.has(name));
-    if !is_commit && let Err(error) = mirror.update(login.as_ref()) {
-        if !locked.is_known || mirror.resolve(url.revision.as_deref()).is_none() {
-            return Err(error.into());
-        }
-        report.notes.push(format!(
-            "the state is that of the last fetch, because {error}"
-        ));
-    }
-    if login.is_some_and(|login| login.password.is_some()) {
-        let note = "the password of the address is not stored in the clone: use a credential helper of git";
-        report.notes.push(note.to_owned());
-    }
-    let cloned = clone_repository(&CloneRequest {
-        source: mirror.folder(),
-        origin: &address.address,
-        target: folder,
-        revision: url.revision.as_deref(),
-        commit: None,
-    })?;
+    let cloned = clone_from_address(url, folder, &mut report.notes)?;
     note_missing_parts(&cloned, report);
     report.revision = Some(cloned.revision);
     Ok(())

@@ -104,6 +104,7 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
         final_folder.clone(),
         "unfurl deploy",
     );
+    report.notes.extend(recipe.notes);
     report.add_files(&files, &final_folder);
     let changed = register(request, new, is_shared, &mut report)?;
     match &own {

@@ -296,6 +296,7 @@ impl<'a> ProjectBuild<'a> {
             report.add_repository(own, &self.target.join(folder));
             roots.push(self.target.join(folder));
         }
+        report.notes.extend(self.recipe.notes.iter().cloned());
         if request.is_home {
             return Ok(());
         }

@@ -6,12 +6,13 @@ use super::new_repository::NewRepository;
 use super::registration::home_of;
 use super::request::{InitRequest, InitSource};
 use super::staging::write_files;
+use crate::ops::address_clone::clone_from_address;
 use crate::ops::failure::{Failure, FailureKind};
+use crate::package::{SourceUrl, is_git_address};
 use crate::project::Project;
 use crate::secret::encrypt_for_vault;
 use crate::skeleton::{NewFile, ProjectFiles, Skeleton, VaultPassword, render_project};
-use crate::system::fs;
-use crate::text::without_logins;
+use crate::system::{env, fs};
 use crate::value::Map;
 
 /// The folder of the home project with skeletons of the user.
@@ -25,19 +26,23 @@ pub(super) struct Recipe<'a> {
     pub(super) request: &'a InitRequest,
     pub(super) skeleton: Skeleton,
     pub(super) variables: Map,
+    /// Remarks on the skeleton for the user.
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> Recipe<'a> {
     /// Finds the skeleton that the user chose.
     pub(super) fn of(request: &'a InitRequest) -> Result<Self, Failure> {
+        let mut notes = Vec::new();
         let skeleton = match &request.source {
-            InitSource::Skeleton(name) => find_skeleton(request, name)?,
+            InitSource::Skeleton(name) => find_skeleton(request, name, &mut notes)?,
             _ => Skeleton::default(),
         };
         Ok(Self {
             request,
             skeleton,
             variables: request.skeleton_variables(),
+            notes,
         })
     }
 
@@ -129,20 +134,15 @@ fn encrypted_copies(files: &[NewFile], vault: &VaultPassword) -> Result<Vec<NewF
     Ok(copies)
 }
 
-/// Finds a skeleton: a built-in one, one in the folder `skeletons` of the home project, or any folder.
-fn find_skeleton(request: &InitRequest, name: &str) -> Result<Skeleton, Failure> {
+/// Finds a skeleton: a built-in one, one in the folder `skeletons` of the home project, any folder, or a
+/// repository.
+fn find_skeleton(
+    request: &InitRequest,
+    name: &str,
+    notes: &mut Vec<String>,
+) -> Result<Skeleton, Failure> {
     if let Some(skeleton) = Skeleton::built_in(name) {
         return Ok(skeleton);
-    }
-    if name.contains("://") || name.starts_with("git@") {
-        let message = format!(
-            "the skeleton `{}` is in a remote repository",
-            without_logins(name)
-        );
-        let help =
-            "clone it, and name the folder: `git clone URL FOLDER`, then `--skeleton FOLDER`"
-                .to_owned();
-        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
     }
     if let (Some((home, _)), true) = (home_of(request)?, is_plain_name(name)) {
         let own = home.join(SKELETONS_FOLDER).join(name);
@@ -154,7 +154,25 @@ fn find_skeleton(request: &InitRequest, name: &str) -> Result<Skeleton, Failure>
     if fs::is_dir(&folder) {
         return Ok(Skeleton::read(&folder)?);
     }
+    if is_git_address(name) {
+        return fetch_skeleton(name, notes);
+    }
     Err(Skeleton::unknown(name).into())
+}
+
+/// Reads the skeleton in a repository: `URL#REVISION:FOLDER`. The clone is temporary.
+fn fetch_skeleton(address: &str, notes: &mut Vec<String>) -> Result<Skeleton, Failure> {
+    let url = SourceUrl::parse(address);
+    let temporary = fs::TemporaryDir::create_in(&env::temporary_dir(), "unfurl-skeleton-")?;
+    let clone = temporary.path().join("clone");
+    clone_from_address(&url, &clone, notes)?;
+    let folder = fs::absolute(Path::new(&url.path), &clone);
+    if !folder.starts_with(&clone) || !fs::is_dir(&folder) {
+        let message = format!("the repository has no folder `{}`", url.path);
+        let help = "name a folder of the repository after `#:`".to_owned();
+        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+    }
+    Ok(Skeleton::read(&folder)?)
 }
 
 fn is_plain_name(name: &str) -> bool {

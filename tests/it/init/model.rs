@@ -119,10 +119,43 @@ fn a_skeleton_in_a_folder_replaces_files_and_reads_nothing_else() {
     env.unfurl(["init", "--skeleton", "none", "x"])
         .exits(1)
         .says(&["has none of the files", "`unfurl.yaml.j2`"]);
-    env.unfurl(["init", "--skeleton", "https://x.org/a.git", "x"])
+    env.unfurl(["init", "--skeleton", "https://127.0.0.1:9/a.git", "x"])
         .exits(1)
-        .says(&["git clone"]);
+        .says(&["127.0.0.1"]);
     assert!(!env.work().join("x").exists());
+}
+
+#[test]
+fn a_skeleton_in_a_repository_is_used_at_its_revision() {
+    let env = crate::packages::world();
+    let skeleton = |greeting: &str| {
+        format!(
+            "apiVersion: [% api_version %]\nkind: Project\n[% include %]\nenvironments:\n  defaults:\n    \
+             variables: {{GREETING: {greeting}}}\n"
+        )
+    };
+    let head = "#jinja2: variable_start_string: '[%', variable_end_string: '%]'\n";
+    for (greeting, tag) in [("one", "v1.0.0"), ("two", "")] {
+        let text = format!("{head}{}", skeleton(greeting));
+        crate::packages::publish(&env, "skeletons", &[("team/unfurl.yaml.j2", &text)], tag);
+    }
+    let url = "https://example.test/skeletons.git";
+    for (fragment, folder, greeting) in [("#v1.0.0:team", "a", "one"), ("#:team", "b", "two")] {
+        env.unfurl_in(
+            ".",
+            &[],
+            &["init", "--skeleton", &format!("{url}{fragment}"), folder],
+        )
+        .succeeds();
+        assert!(
+            env.read(&format!("{folder}/unfurl.yaml"))
+                .contains(greeting)
+        );
+    }
+    env.unfurl(["init", "--skeleton", &format!("{url}#:none"), "c"])
+        .exits(1)
+        .says(&["no folder `none`"]);
+    assert!(!env.work().join("c").exists());
 }
 
 #[test]
