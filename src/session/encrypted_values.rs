@@ -35,7 +35,7 @@ fn tags_in((id, source): (SourceId, &Source)) -> impl Iterator<Item = Span> {
         let after = text[start + TAG.len()..].chars().next();
         let is_tag = before.ends_with([':', '-', ',', '[', '{'])
             && !before.starts_with('#')
-            && after.is_none_or(|after| after.is_whitespace());
+            && after.is_none_or(char::is_whitespace);
         let end = u32::try_from(start + TAG.len()).ok()?;
         is_tag.then(|| Span::new(id, end - u32::try_from(TAG.len()).unwrap_or(0), end))
     })
@@ -52,7 +52,7 @@ mod tests {
             "# a: !vault |\na: !vault |\n  x\nb: [!vault x, 1]\nc: say !vault\nd: !vaulted x\n";
         sources.add("ensemble.yaml", text, None);
         let warnings = encrypted_values(&sources);
-        let lines = warnings.iter().filter_map(|warning| warning.span());
+        let lines = warnings.iter().filter_map(Diagnostic::span);
         let lines: Vec<String> = lines
             .filter_map(|span| sources.position(span))
             .map(|place| place.to_string())

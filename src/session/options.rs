@@ -12,6 +12,10 @@ pub struct VarFile {
 
 /// The selection of an ensemble and its environment.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub struct SessionOptions {
     /// The file, folder, alias or name of the ensemble; empty to search for it.
     pub ensemble: String,

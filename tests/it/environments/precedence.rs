@@ -13,6 +13,41 @@ fn connections(level: &str, more: &str) -> String {
     )
 }
 
+/// An ensemble with a project and a home project. `text` returns the sections of each level.
+fn with_levels(text: &dyn Fn(&str) -> String) -> TestEnv {
+    let env = TestEnv::with_ensemble(&format!(
+        "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+environment:
+    lfs_lock: {{lock: 'no'}}
+{}spec:
+  service_template:
+    topology_template:
+      node_templates:
+{}",
+        text("manifest"),
+        printing("^(AWS_|SET_BY|OF_)")
+    ));
+    env.write(
+        "unfurl.yaml",
+        &format!(
+            "{PROJECT}default_environment: prod\nenvironments:\n  prod:\n{}  defaults:\n{}",
+            text("named"),
+            text("defaults")
+        ),
+    );
+    env.write(
+        "../home/project/unfurl.yaml",
+        &format!(
+            "{PROJECT}environments:\n  prod:\n{}  defaults:\n{}",
+            text("home_named"),
+            text("home_defaults")
+        ),
+    );
+    let home = env.work().join("../home/project");
+    env.variable("UNFURL_HOME", home.to_str().unwrap())
+}
+
 #[test]
 fn the_named_environment_of_the_project_goes_first_and_the_manifest_last() {
     let levels = [
@@ -37,37 +72,7 @@ fn the_named_environment_of_the_project_goes_first_and_the_manifest_last() {
             };
             connections(level, more)
         };
-        let env = TestEnv::with_ensemble(&format!(
-            "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-environment:
-    lfs_lock: {{lock: 'no'}}
-{}spec:
-  service_template:
-    topology_template:
-      node_templates:
-{}",
-            text("manifest"),
-            printing("^(AWS_|SET_BY|OF_)")
-        ));
-        env.write(
-            "unfurl.yaml",
-            &format!(
-                "{PROJECT}default_environment: prod\nenvironments:\n  prod:\n{}  defaults:\n{}",
-                text("named"),
-                text("defaults")
-            ),
-        );
-        env.write(
-            "../home/project/unfurl.yaml",
-            &format!(
-                "{PROJECT}environments:\n  prod:\n{}  defaults:\n{}",
-                text("home_named"),
-                text("home_defaults")
-            ),
-        );
-        let home = env.work().join("../home/project");
-        let env = env.variable("UNFURL_HOME", home.to_str().unwrap());
+        let env = with_levels(&text);
         let seen = deployed(&env);
         let winner = levels[first];
         assert!(
