@@ -286,6 +286,9 @@ impl Error {
                 let tags: Vec<&str> = tags.iter().take(10).map(String::as_str).collect();
                 return Some(format!("tags that it has: {}", tags.join(", ")));
             }
+            Self::NoRevision { revision: None, .. } => {
+                "commit its files first: `git add -A && git commit`"
+            }
             Self::NotFetched { .. } => {
                 "make sure that the address is right and reachable; credentials must come from a \
                  credential helper or an SSH agent, because this program does not prompt for them"

@@ -1,7 +1,7 @@
 //! Implements `unfurl doctor`: checks everything that a job of this ensemble will touch. Changes nothing.
 //!
 //! The checks come from the ensemble itself, so that a missing program matters only where an operation needs it.
-//! [`examine`] is the entry.
+//! [`examine()`] is the entry.
 
 mod check;
 mod clock;

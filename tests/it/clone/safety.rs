@@ -137,3 +137,13 @@ fn a_password_in_the_address_of_a_clone_is_not_kept() {
     let config = env.read("mine/.git/config");
     assert!(!config.contains("s3cret"), "{config}");
 }
+
+#[test]
+fn a_repository_without_commits_is_refused_with_the_command_that_commits() {
+    let env = crate::packages::world();
+    env.git(&["init", "-q", "-b", "main", "origins/none.git"]);
+    env.unfurl(["clone", "origins/none.git", "copy"])
+        .exits(1)
+        .says(&["has no commits", "git commit"]);
+    assert!(!env.work().join("copy").exists());
+}
