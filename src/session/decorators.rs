@@ -21,7 +21,8 @@ pub(crate) fn decorated_templates(
 ) -> Mapping {
     let mut changed = Mapping::default();
     for decorator in &service.decorators {
-        if !decorator.expression.starts_with("::") {
+        let has_templates = !service.topology.nodes.is_empty();
+        if has_templates && !decorator.expression.starts_with("::") {
             let message = format!("the decorator `{}` has no effect", decorator.expression);
             let help = "write `::TEMPLATE`: names of types and of templates without `::` are not supported";
             let warning = Diagnostic::warning(message).label(decorator.span, "ignored");
