@@ -82,7 +82,12 @@ impl CommandWrapper<'_> {
         argv.extend([shell, "-c".to_owned(), script, "sh".to_owned()]);
         argv.extend(words);
         let password = self.answer(self.prompt(), to.password.clone());
-        let answers = vec![password, self.start_answer(format!("{start}{input}"))];
+        let wait = if start.is_empty() && !input.is_empty() {
+            "\n"
+        } else {
+            ""
+        };
+        let answers = vec![password, self.start_answer(format!("{wait}{start}{input}"))];
         Ok(self.wrap(command, argv, answers))
     }
 
@@ -122,10 +127,12 @@ impl CommandWrapper<'_> {
         let input = input_of(&command)?;
         let ready = shlex_quote(&self.ready_mark());
         let length = input.len();
-        let text = format!("printf %s {ready} >&2; head -c {length} | {{ exec {text}; }}");
+        // The command starts after the answer, or its output could be taken for a prompt.
+        let text =
+            format!("printf %s {ready} >&2; read -r _t; head -c {length} | {{ exec {text}; }}");
         let answers = vec![
             self.answer("Password: ".to_owned(), to.password.clone()),
-            self.start_answer(input),
+            self.start_answer(format!("\n{input}")),
         ];
         let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
         let argv = argv.map(String::from).to_vec();
@@ -192,11 +199,17 @@ impl CommandWrapper<'_> {
 
     /// Returns the script that runs under `sudo`.
     ///
-    /// The script writes the ready marker, reads `start` bytes of setup and runs them with the next
+    /// The script writes the ready marker, reads `start` bytes of setup (or an empty line) and runs them with the next
     /// `input` bytes as stdin. The line end after the answer stays unread.
     fn script(&self, start: usize, input: usize) -> String {
         let ready = shlex_quote(&self.ready_mark());
-        let begin = format!("printf %s {ready} >&2; _t=$(dd bs=1 count={start} 2>/dev/null)");
+        // The command starts after the answer, or its output could be taken for a prompt.
+        let wait = if start == 0 {
+            "read -r _t".to_owned()
+        } else {
+            format!("_t=$(dd bs=1 count={start} 2>/dev/null)")
+        };
+        let begin = format!("printf %s {ready} >&2; {wait}");
         let run = if start == 0 {
             "exec \"$@\""
         } else {
