@@ -171,7 +171,7 @@ fn a_new_project_is_registered_in_the_home_project_and_trusted() {
     assert_eq!(local["projects"]["proj"]["initial"], first[0]);
     let clones = local["localRepositories"].as_object().unwrap();
     assert!(
-        clones.keys().any(|path| path.ends_with("/work/proj")),
+        clones.keys().any(|path| path.ends_with("/proj")),
         "{clones:?}"
     );
     let trusted = env
