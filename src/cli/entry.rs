@@ -148,7 +148,7 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     ))
 }
 
-/// Whether a command works on projects or machines, so that variables for other runtimes would change its effect.
+/// Returns true for a command that works on projects or machines: variables for other runtimes would change its effect.
 fn works_on_projects(command: &Command) -> bool {
     !matches!(
         command,

@@ -27,7 +27,7 @@ pub(super) struct LeftOutArgs {
     _words: Vec<String>,
 }
 
-/// Whether the words of a left-out command ask for JSON.
+/// Returns true if the words of a left-out command ask for JSON.
 pub(super) fn asks_for_json(matches: &clap::ArgMatches) -> bool {
     let words = matches.try_get_raw(WORDS).ok().flatten();
     let mut last = None;

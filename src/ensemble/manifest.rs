@@ -195,7 +195,7 @@ impl Manifest {
         yaml::apply(&self.text, &self.expanded.raw, &patches)
     }
 
-    /// Whether the text has merge directives, which may use values of any key.
+    /// Returns true if the text has merge directives, which may use values of any key.
     pub fn has_merges(&self) -> bool {
         !self.expanded.merges.is_empty()
     }

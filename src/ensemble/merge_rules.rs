@@ -53,7 +53,7 @@ pub(crate) fn set_up_merging(
     repository.ensure_merge_rules(&driver, &rules)
 }
 
-/// Whether git in this clone merges records with the merge driver.
+/// Returns true if git in this clone merges records with the merge driver.
 pub(crate) fn has_merge_driver(repository: &Repository) -> bool {
     repository.merge_driver(DRIVER).is_some()
 }

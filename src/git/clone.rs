@@ -24,6 +24,10 @@ const UNFINISHED: &str = ".unfurl-clone-";
 const STALE_AGE: Duration = Duration::from_hours(1);
 /// The references of a clone that follow the branches of its origin.
 const TRACKING: &str = "refs/remotes/origin/";
+/// The rule by which these references follow the branches.
+const TRACKED_BRANCHES: &str = "+refs/heads/*:refs/remotes/origin/*";
+/// The rule by which tags are copied.
+pub(super) const ALL_TAGS: &str = "+refs/tags/*:refs/tags/*";
 
 /// A request for a clone.
 #[derive(Debug, Clone)]
@@ -47,7 +51,7 @@ pub struct Cloned {
     pub revision: Revision,
     /// The paths of submodules, which were not fetched.
     pub submodules: Vec<String>,
-    /// Whether files are stored with git-lfs, and were not downloaded.
+    /// True if files are stored with git-lfs; they were not downloaded.
     pub uses_lfs: bool,
 }
 
@@ -56,8 +60,7 @@ pub fn clone_repository(request: &CloneRequest<'_>) -> Result<Cloned, Error> {
     let target = request.target;
     let parent = fs::parent_of(target);
     refuse_filled(target)?;
-    remove_stale(parent);
-    let temporary = fs::TemporaryDir::create_in(parent, UNFINISHED)?;
+    let temporary = unfinished_clone(parent)?;
     let folder = temporary.path().join("clone");
     let failed = |error: git2::Error| Error::failed("make a clone", target, &error);
     let mut options = git2::RepositoryInitOptions::new();
@@ -87,11 +90,9 @@ impl NewClone<'_> {
     fn fill(&self) -> Result<Cloned, Error> {
         let request = self.request;
         let failed = |error: git2::Error| Error::failed("make a clone", request.target, &error);
-        let refs = format!("+{TRACKING}*").replace(TRACKING, "refs/heads/");
-        let refs = format!("{refs}:{TRACKING}*");
         let mut remote = self
             .inner
-            .remote_with_fetch("origin", request.origin, &refs)
+            .remote_with_fetch("origin", request.origin, TRACKED_BRANCHES)
             .map_err(failed)?;
         drop(remote.disconnect());
         copy_objects(
@@ -174,18 +175,7 @@ fn copy_objects(
         "true".to_owned(),
     );
     let mut words = CHECKED_FETCH.to_vec();
-    words.extend([
-        "fetch",
-        "--quiet",
-        "--force",
-        "--no-tags",
-        "--no-recurse-submodules",
-        "--no-write-fetch-head",
-        "--",
-        &source,
-        "+refs/heads/*:refs/remotes/origin/*",
-        "+refs/tags/*:refs/tags/*",
-    ]);
+    words.extend(["--", &source, TRACKED_BRANCHES, ALL_TAGS]);
     let kept = commit.map(|commit| format!("+{commit}:refs/unfurl/commit"));
     words.extend(kept.as_deref());
     let call = GitCommand::new(folder, words).variables(&isolation.with_settings(&[allow]));
@@ -240,6 +230,12 @@ fn no_revision(inner: &git2::Repository, origin: &str, wanted: Option<&str>) -> 
         revision: wanted.map(|name| name.escape_debug().to_string()),
         tags,
     }
+}
+
+/// Creates a folder in which a clone is made. Folders of clones that were not finished are removed first.
+pub fn unfinished_clone(parent: &Path) -> Result<fs::TemporaryDir, Error> {
+    remove_stale(parent);
+    Ok(fs::TemporaryDir::create_in(parent, UNFINISHED)?)
 }
 
 /// Removes clones that were not finished, because their process was killed.
@@ -299,7 +295,8 @@ impl Repository {
         Some(revision)
     }
 
-    /// Whether the working tree has exactly the files of the checked-out commit; files that git ignores do not count.
+    /// Returns true if the working tree has exactly the files of the checked-out commit. Files that git ignores do not
+    /// count.
     ///
     /// The content is compared, because an index that came with the files can hide changes.
     pub fn has_files_of_head(&self) -> Result<bool, Error> {

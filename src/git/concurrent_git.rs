@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::system::machine::{RunningProcess, recent_programs_in};
+use crate::system::survivors::{Survivor, recent_programs_in};
 
 /// The maximum time to wait. A git that waits for an editor has written its index long before.
 const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 pub(super) fn wait_for_running_git(root: &Path) {
     let running = recent_programs_in("git", root);
     let end = Instant::now() + MAX_WAIT;
-    while running.iter().any(RunningProcess::is_running) && Instant::now() < end {
+    while running.iter().any(Survivor::is_running) && Instant::now() < end {
         std::thread::sleep(POLL_INTERVAL);
     }
 }

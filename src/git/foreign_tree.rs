@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 2_000_000;
 pub(super) struct TreeFindings {
     /// The paths of submodules, which a clone does not fetch.
     pub(super) submodules: Vec<String>,
-    /// Whether files are stored with git-lfs.
+    /// True if files are stored with git-lfs.
     pub(super) uses_lfs: bool,
 }
 

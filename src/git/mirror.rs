@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Error;
+use super::clone::ALL_TAGS;
 use super::command::{GitCommand, error_text};
 use super::isolation::Isolation;
 use super::local_remote::is_safe;
@@ -23,8 +24,10 @@ const KEPT: &str = "refs/unfurl/kept";
 const LOGIN_HELPER: &str = "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
                             \"$UNFURL_GIT_USER\" \"$UNFURL_GIT_PASSWORD\"; }; f";
 
-/// Settings of fetches whose objects others have made: git checks each object. Flaws of old programs are accepted.
-pub(super) const CHECKED_FETCH: [&str; 18] = [
+/// A fetch of objects that others have made: git checks each object. Flaws of old programs are accepted.
+///
+/// Only the named references are fetched, and replaced.
+pub(super) const CHECKED_FETCH: [&str; 24] = [
     "-c",
     "fetch.unpackLimit=1",
     "-c",
@@ -43,6 +46,12 @@ pub(super) const CHECKED_FETCH: [&str; 18] = [
     "fetch.fsck.missingEmail=ignore",
     "-c",
     "fetch.fsck.missingSpaceBeforeEmail=ignore",
+    "fetch",
+    "--quiet",
+    "--force",
+    "--no-tags",
+    "--no-recurse-submodules",
+    "--no-write-fetch-head",
 ];
 
 /// A bare copy of a remote repository.
@@ -147,8 +156,7 @@ impl Mirror {
             let (name, of) = line.strip_prefix("ref: ")?.split_once('\t')?;
             (of == "HEAD").then_some(name)
         });
-        let refs = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-        self.fetch(&refs, login)?;
+        self.fetch(&["+refs/heads/*:refs/heads/*", ALL_TAGS], login)?;
         if let Some(branch) = branch.filter(|name| git2::Reference::is_valid_name(name)) {
             let head = self.inner.set_head(branch);
             head.map_err(|error| Error::failed("set the branch", &self.folder, &error))?;
@@ -177,17 +185,7 @@ impl Mirror {
 
     fn fetch(&self, refs: &[&str], login: Option<&HttpLogin>) -> Result<(), Error> {
         let mut words = CHECKED_FETCH.to_vec();
-        words.extend([
-            "fetch",
-            "--quiet",
-            "--force",
-            "--prune",
-            "--no-tags",
-            "--no-recurse-submodules",
-            "--no-write-fetch-head",
-            "--",
-            &self.address,
-        ]);
+        words.extend(["--prune", "--", &self.address]);
         words.extend(refs);
         self.call(&words, login).map(drop)
     }

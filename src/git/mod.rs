@@ -39,7 +39,9 @@ mod special_files;
 mod status;
 mod transfer_locks;
 
-pub use clone::{CloneRequest, Cloned, clone_repository, place_clone, refuse_filled};
+pub use clone::{
+    CloneRequest, Cloned, clone_repository, place_clone, refuse_filled, unfinished_clone,
+};
 pub use commit::CommitOutcome;
 pub use error::Error;
 pub use exposed_file::exposed_password_warning;

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use super::failure::Failure;
+use super::open_mirror::OpenMirror;
 use crate::git::{CloneRequest, Cloned, clone_repository};
 use crate::package::SourceUrl;
-use crate::project::CloneCache;
-use crate::system::env::Env;
 
 /// Clones the repository of an address into a new folder. `notes` gets remarks for the user.
 ///
@@ -16,39 +15,22 @@ pub(super) fn clone_from_address(
     folder: &Path,
     notes: &mut Vec<String>,
 ) -> Result<Cloned, Failure> {
-    let mut url = SourceUrl {
-        path: String::new(),
-        ..url.clone()
-    };
-    let login = url.take_login();
-    let address = SourceUrl {
+    let revision = url.revision.as_deref();
+    let opened = OpenMirror::open(&SourceUrl {
         revision: None,
         ..url.clone()
-    };
-    let cache = CloneCache::of_user(&Env::of_this_process())?;
-    let locked = cache.lock(&address)?;
-    let mirror = &locked.mirror;
-    let is_commit = url
-        .revision
-        .as_ref()
-        .is_some_and(|name| name.len() == 40 && mirror.has(name));
-    if !is_commit && let Err(error) = mirror.update(login.as_ref()) {
-        if !locked.is_known || mirror.resolve(url.revision.as_deref()).is_none() {
-            return Err(error.into());
-        }
-        notes.push(format!(
-            "the state is that of the last fetch, because {error}"
-        ));
+    })?;
+    let mirror = opened.mirror();
+    let is_commit = revision.is_some_and(|name| name.len() == 40 && mirror.has(name));
+    if !is_commit {
+        notes.extend(opened.update(revision)?);
     }
-    if login.is_some_and(|login| login.password.is_some()) {
-        let note = "the password of the address is not stored in the clone: use a credential helper of git";
-        notes.push(note.to_owned());
-    }
+    notes.extend(opened.password_note().map(str::to_owned));
     let cloned = clone_repository(&CloneRequest {
         source: mirror.folder(),
-        origin: &address.address,
+        origin: &opened.url.address,
         target: folder,
-        revision: url.revision.as_deref(),
+        revision,
         commit: None,
     })?;
     Ok(cloned)

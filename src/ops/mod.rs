@@ -28,6 +28,7 @@ mod job_lock;
 mod job_run;
 pub mod lock;
 pub mod merge_driver;
+mod open_mirror;
 pub mod packages;
 pub mod plan;
 mod planned_job;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
 use super::init::exclude_pattern;
+use super::open_mirror::OpenMirror;
 use crate::git::{self, CloneRequest, Mirror, Repository, clone_repository};
-use crate::package::{HttpLogin, SourceUrl};
+use crate::package::SourceUrl;
 use crate::project::{
-    CacheError, CloneCache, NETWORK_PERMISSION, base_name, home_project_folder, record_cloned,
+    CacheError, NETWORK_PERMISSION, base_name, home_project_folder, record_cloned,
 };
 use crate::session::{self, EnsembleLocation, PackageTarget, Session, SessionOptions, current_dir};
-use crate::system::env::Env;
 use crate::system::fs::{self, Beneath};
 
 /// The maximum number of times that an ensemble is loaded, because packages use further packages.
@@ -145,32 +145,24 @@ fn fetch(target: &PackageTarget, root: &Path) -> Result<Option<Fetched>, Failure
     {
         return Ok(None);
     }
-    let mut source = target.request.source();
-    let login = source.take_login();
-    let url = SourceUrl {
-        path: String::new(),
-        ..source
-    };
-    let cache = CloneCache::of_user(&Env::of_this_process())?;
-    let locked = cache.lock(&url)?;
-    let mirror = &locked.mirror;
-    let mut notes = update(target, mirror, locked.is_known, login.as_ref())?;
-    if login.is_some_and(|login| login.password.is_some()) {
-        notes += "; the password of its address is not stored in the clone: use a credential helper of git";
-    }
+    let opened = OpenMirror::open(&target.request.source())?;
+    let mirror = opened.mirror();
+    let outdated = update(target, &opened)?;
+    let password = opened.password_note().map(str::to_owned);
     let wanted = WantedRevision {
         name: wanted_name(target, mirror),
         commit: target.locked.as_ref().map(|locked| locked.commit.clone()),
-        url,
+        url: opened.url.clone(),
     };
-    let fetched = match clone {
+    let mut fetched = match clone {
         Some(repository) => switch(&repository, mirror, wanted)?,
         None => make_clone(root, mirror, wanted)?,
     };
-    Ok(Some(Fetched {
-        notice: fetched.notice + &notes,
-        ..fetched
-    }))
+    for note in outdated.into_iter().chain(password) {
+        fetched.notice.push_str("; ");
+        fetched.notice.push_str(&note);
+    }
+    Ok(Some(fetched))
 }
 
 /// The revision that a clone gets.
@@ -264,12 +256,8 @@ fn needs_other_revision(target: &PackageTarget, repository: &Repository) -> Resu
 }
 
 /// Brings a mirror up to date, unless it has what is needed. Returns a note about an outdated one.
-fn update(
-    target: &PackageTarget,
-    mirror: &Mirror,
-    is_known: bool,
-    login: Option<&HttpLogin>,
-) -> Result<String, Failure> {
+fn update(target: &PackageTarget, opened: &OpenMirror) -> Result<Option<String>, git::Error> {
+    let mirror = opened.mirror();
     let tag = target
         .selection
         .revision
@@ -282,21 +270,12 @@ fn update(
         None => has_version,
     };
     if has_all {
-        return Ok(String::new());
+        return Ok(None);
     }
-    let updated = mirror.update(login);
     if let Some(locked) = &target.locked {
-        updated?;
-        mirror.fetch_commit(&locked.commit, login)?;
-        return Ok(String::new());
+        return opened.update_with_commit(&locked.commit).map(|()| None);
     }
-    match updated {
-        Ok(()) => Ok(String::new()),
-        Err(error) if is_known && mirror.resolve(tag.as_deref()).is_some() => Ok(format!(
-            "; the state is that of the last fetch, because {error}"
-        )),
-        Err(error) => Err(error.into()),
-    }
+    opened.update(tag.as_deref())
 }
 
 /// Returns the tag or branch to check out; `None` for the default branch.

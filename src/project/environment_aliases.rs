@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::text::did_you_mean;
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
@@ -116,12 +116,10 @@ impl AliasResolver<'_> {
                 (entries, name)
             }
         };
-        match entries.get(name).map(Node::kind) {
-            Some(NodeKind::Str(next)) => self.follow(section, next, entries, depth + 1),
-            Some(NodeKind::Map(_)) => Ok(entries
-                .get(name)
-                .cloned()
-                .unwrap_or_else(|| Node::new(NodeKind::Null, Span::NONE, None))),
+        let entry = entries.get(name);
+        match entry.map(|entry| (entry.kind(), entry)) {
+            Some((NodeKind::Str(next), _)) => self.follow(section, next, entries, depth + 1),
+            Some((NodeKind::Map(_), entry)) => Ok(entry.clone()),
             _ => {
                 let message = format!("is an alias of `{alias}`, which does not exist");
                 let known = entries.iter().map(|(name, _)| &**name);

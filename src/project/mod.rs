@@ -28,7 +28,7 @@ mod trust;
 mod trust_entry;
 mod trust_record;
 
-pub use clone_cache::{CacheError, CloneCache, base_name};
+pub use clone_cache::{CacheError, CloneCache, LockedMirror, base_name};
 pub use csar::Csar;
 pub use environment::{Environment, Environments};
 pub use environment_keys::ENVIRONMENT_KEYS;

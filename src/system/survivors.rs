@@ -1,4 +1,4 @@
-//! Finds and ends processes that outlive their job.
+//! Finds processes: those that outlive their job, which are ended, and recent ones of a program.
 //!
 //! Each task's commands carry a token in their environment, which child processes inherit; `/proc` shows it
 //! even if a process has left its process group.
@@ -8,6 +8,7 @@
 )]
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -26,6 +27,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The time that killed processes get to disappear.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The age from which on a process is not among the recent ones.
+const MAX_RECENT_SECONDS: u64 = 60;
+
+/// The clock ticks of a second in `/proc` (`USER_HZ`): 100 on the architectures that Linux distributions support.
+const TICKS_PER_SECOND: u64 = 100;
 
 /// Returns the value of [`TOKEN_VARIABLE`] for a task.
 pub fn token_value(token: &str, task: u64) -> String {
@@ -158,6 +165,41 @@ fn wait_for(survivors: &[Survivor], time: Duration) {
     while survivors.iter().any(Survivor::is_running) && Instant::now() < deadline {
         std::thread::sleep(POLL_INTERVAL.min(time));
     }
+}
+
+/// Returns the processes of the last minute that run a program of this name with their working folder in `folder`.
+/// The processes that have started this one are left out.
+pub fn recent_programs_in(name: &str, folder: &Path) -> Vec<Survivor> {
+    let earliest = uptime().saturating_sub(MAX_RECENT_SECONDS) * TICKS_PER_SECOND;
+    let processes = list_processes();
+    let recent = processes
+        .iter()
+        .filter(|(_, process)| process.start_time >= earliest);
+    let mut found: Vec<Survivor> = recent
+        .map(|(pid, process)| Survivor {
+            pid: *pid,
+            start_time: process.start_time,
+            command: command_of(*pid),
+        })
+        .filter(|process| process.command == name && works_in(process.pid, folder))
+        .collect();
+    let parent = |pid: &u32| processes.get(pid).map(|process| process.parent);
+    // The bound matters if ids are reused while the processes are listed.
+    for ancestor in std::iter::successors(parent(&machine::pid()), parent).take(processes.len()) {
+        found.retain(|process| process.pid != ancestor);
+    }
+    found
+}
+
+fn works_in(pid: u32, folder: &Path) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(folder))
+}
+
+/// Returns the seconds since the start of the system; 0 if they are unknown.
+fn uptime() -> u64 {
+    let text = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let seconds = text.split('.').next().unwrap_or_default();
+    seconds.parse().unwrap_or_default()
 }
 
 /// The fields of `/proc/<pid>/stat` that the search needs.
@@ -294,5 +336,27 @@ mod tests {
             terminate("no-such-token", &|_| false, Duration::from_mins(1)),
             TerminationReport::default()
         );
+    }
+
+    #[test]
+    fn recent_programs_are_found_by_name_and_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        assert_eq!(recent_programs_in("sleep", &folder), []);
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .current_dir(&folder)
+            .spawn()
+            .unwrap();
+        let found = (0..500).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(2));
+            recent_programs_in("sleep", &folder).pop()
+        });
+        let found = found.unwrap();
+        assert!(found.is_running());
+        assert_eq!(recent_programs_in("sleep", &folder.join("other")), []);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!found.is_running());
     }
 }

@@ -131,7 +131,7 @@ pub(in crate::cli) fn request(
     })
 }
 
-/// Whether the user's environment asks for jobs without a record.
+/// Returns true if the user's environment asks for jobs without a record.
 ///
 /// With `never`, Unfurl saves dry runs, too. Here they are always saved, beside the ensemble.
 fn skips_saving(cx: &Context) -> bool {

@@ -66,7 +66,7 @@ pub trait ReadEnvironment {
     /// Returns the value of an environment variable.
     fn env(&self, name: &str) -> Option<String>;
 
-    /// Whether the value of an environment variable is secret.
+    /// Returns true if the value of an environment variable is secret.
     fn is_secret_variable(&self, _name: &str) -> bool {
         false
     }

@@ -66,7 +66,8 @@ impl CommandWrapper<'_> {
             }
         }
         let input = input_of(&command)?;
-        let script = if start.is_empty() && input.is_empty() {
+        let is_plain = start.is_empty() && input.is_empty();
+        let script = if is_plain {
             let stdin = if command.pty { "" } else { " </dev/null" };
             format!("{}; exec \"$@\"{stdin}", self.announce_start())
         } else {
@@ -82,12 +83,12 @@ impl CommandWrapper<'_> {
         argv.extend([shell, "-c".to_owned(), script, "sh".to_owned()]);
         argv.extend(words);
         let password = self.answer(self.prompt(), to.password.clone());
-        let wait = if start.is_empty() && !input.is_empty() {
-            "\n"
+        let begin = if start.is_empty() && !is_plain {
+            self.input_answer(&input)
         } else {
-            ""
+            self.start_answer(start + &input)
         };
-        let answers = vec![password, self.start_answer(format!("{wait}{start}{input}"))];
+        let answers = vec![password, begin];
         Ok(self.wrap(command, argv, answers))
     }
 
@@ -125,14 +126,14 @@ impl CommandWrapper<'_> {
         text: &str,
     ) -> Result<Command, String> {
         let input = input_of(&command)?;
-        let ready = shlex_quote(&self.ready_mark());
-        let length = input.len();
-        // The command starts after the answer, or its output could be taken for a prompt.
-        let text =
-            format!("printf %s {ready} >&2; read -r _t; head -c {length} | {{ exec {text}; }}");
+        let text = format!(
+            "{}; head -c {} | {{ exec {text}; }}",
+            self.announce_start(),
+            input.len()
+        );
         let answers = vec![
             self.answer("Password: ".to_owned(), to.password.clone()),
-            self.start_answer(format!("\n{input}")),
+            self.input_answer(&input),
         ];
         let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
         let argv = argv.map(String::from).to_vec();
@@ -202,18 +203,12 @@ impl CommandWrapper<'_> {
     /// The script writes the ready marker, reads `start` bytes of setup (or an empty line) and runs them with the next
     /// `input` bytes as stdin. The line end after the answer stays unread.
     fn script(&self, start: usize, input: usize) -> String {
-        let ready = shlex_quote(&self.ready_mark());
-        // The command starts after the answer, or its output could be taken for a prompt.
-        let wait = if start == 0 {
-            "read -r _t".to_owned()
+        let (begin, run) = if start == 0 {
+            (self.announce_start(), "exec \"$@\"")
         } else {
-            format!("_t=$(dd bs=1 count={start} 2>/dev/null)")
-        };
-        let begin = format!("printf %s {ready} >&2; {wait}");
-        let run = if start == 0 {
-            "exec \"$@\""
-        } else {
-            "eval \"$_t\""
+            let announce = self.announce();
+            let begin = format!("{announce}; _t=$(dd bs=1 count={start} 2>/dev/null)");
+            (begin, "eval \"$_t\"")
         };
         if input == 0 {
             format!("{begin}; exec </dev/null; {run}")
@@ -239,12 +234,21 @@ impl CommandWrapper<'_> {
         }
     }
 
-    /// Returns a script that writes the ready marker and waits until it was read.
+    /// Returns the answer that begins with the empty line for [`Self::announce_start`].
+    fn input_answer(&self, input: &str) -> PromptAnswer {
+        self.start_answer(format!("\n{input}"))
+    }
+
+    /// Returns a script that writes the ready marker.
+    fn announce(&self) -> String {
+        format!("printf %s {} >&2", shlex_quote(&self.ready_mark()))
+    }
+
+    /// Returns a script that writes the ready marker and waits for a line, which says that it was read.
     ///
     /// So the command prints nothing as long as an output can still be a prompt for the password.
     fn announce_start(&self) -> String {
-        let ready = shlex_quote(&self.ready_mark());
-        format!("printf %s {ready} >&2; read -r _t")
+        format!("{}; read -r _t", self.announce())
     }
 }
 

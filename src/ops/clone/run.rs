@@ -10,17 +10,14 @@ use super::report::{CloneReport, ClonedThing};
 use super::repository::{clone_address, clone_local, repository_of};
 use super::request::{CloneOptions, Destination};
 use super::source::Source;
-use crate::git::{Repository, place_clone, refuse_filled};
+use crate::git::{Repository, place_clone, refuse_filled, unfinished_clone};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::init::{self, EnsembleModel, InitRequest, NewRepository, project_around};
 use crate::ops::packages::{exclude, record_clone, unique_folder};
 use crate::package::SourceUrl;
 use crate::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER, base_name};
 use crate::session::current_dir;
-use crate::system::fs::{self, TemporaryDir};
-
-/// The start of the names of folders in which clones are built.
-const UNFINISHED: &str = ".unfurl-clone-";
+use crate::system::fs;
 
 /// Clones a project, or creates an ensemble from what the source contains.
 pub fn clone(options: &CloneOptions) -> Result<CloneReport, Failure> {
@@ -171,7 +168,7 @@ fn clone_into(
     };
     make_room(options, &place, &mut report)?;
     let parent = fs::parent_of(&place);
-    let temporary = TemporaryDir::create_in(existing(parent), UNFINISHED)?;
+    let temporary = unfinished_clone(existing(parent))?;
     let built = temporary.path().join(place.file_name().unwrap_or_default());
     match origin {
         Origin::Address(url) => clone_address(url, &built, &mut report)?,
@@ -381,7 +378,7 @@ fn clone_archive(
     let Some(project) = &destination.project else {
         let place = &destination.folder;
         make_room(options, place, &mut report)?;
-        let temporary = TemporaryDir::create_in(existing(fs::parent_of(place)), UNFINISHED)?;
+        let temporary = unfinished_clone(existing(fs::parent_of(place)))?;
         let built = temporary.path().join(place.file_name().unwrap_or_default());
         report.made = new_project(options, &opened, &built, &mut report)?;
         report.made = moved(report.made, &built, place);
