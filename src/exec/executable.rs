@@ -7,9 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::host::{Command, Exit};
-
-/// The value of `PATH` for commands whose environment has none.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+use crate::system::fs::DEFAULT_PATH;
 
 /// Returns the file to start, or the exit of a command that cannot start.
 ///

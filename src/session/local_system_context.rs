@@ -184,10 +184,7 @@ impl ReadFiles for LocalSystem {
             let path = self.absolute(Path::new(name));
             return fs::is_program(&path).then_some(path);
         }
-        let path = self.variables.get("PATH")?;
-        path.split(':')
-            .map(|folder| Path::new(folder).join(name))
-            .find(|file| fs::is_program(file))
+        fs::find_program(name, self.variables.get("PATH")?.split(':'))
     }
 
     fn directory(&self, owner: &DirectoryOwner, location: &str) -> Result<PathBuf, ReadError> {

@@ -12,8 +12,6 @@ use crate::system::fs;
 use crate::tosca::{Dependency, NodeTemplate, Operation};
 use crate::value::{Map, Value};
 
-/// The folders that are searched if no variable names others.
-const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The maximum number of programs, and of configurators, that are listed.
 const MAX_LISTED: usize = 50;
 /// The configurators whose command runs on this machine.
@@ -150,7 +148,9 @@ fn check_programs(
     let variables = loaded.session.variables(&loaded.topology, &loaded.system);
     let variables =
         variables.map_or_else(|_| subject.env.all().clone(), |found| found.values.to_map());
-    let path = variables.get("PATH").map_or(DEFAULT_PATH, String::as_str);
+    let path = variables
+        .get("PATH")
+        .map_or(fs::DEFAULT_PATH, String::as_str);
     let mut present = Vec::new();
     let mut missing = 0;
     for (program, (users, span)) in needed {
@@ -201,8 +201,7 @@ fn problem_of(program: &str, path: &str, users: &BTreeSet<String>) -> Option<Che
                 .help("write the file, unless an operation before it does")
         });
     }
-    let mut folders = path.split(':').map(Path::new);
-    if folders.any(|folder| fs::is_program(&folder.join(program))) {
+    if fs::find_program(program, path.split(':')).is_some() {
         return None;
     }
     let message = format!("`{program}` is in no folder of `PATH`");

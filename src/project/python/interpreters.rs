@@ -1,6 +1,6 @@
 //! Finds the Python interpreters that may have the packages for the conversion.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::system::env::Env;
 use crate::system::fs;
@@ -18,13 +18,10 @@ pub(super) fn find_interpreters(env: &Env) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the first program with the name on the `PATH`.
+/// Returns the first program with the name in an absolute folder of the `PATH`.
 fn find_program(env: &Env, name: &str) -> Option<PathBuf> {
     let folders = env.non_empty("PATH")?.split(':');
-    folders
-        .filter(|folder| folder.starts_with('/'))
-        .map(|folder| Path::new(folder).join(name))
-        .find(|file| fs::is_program(file))
+    fs::find_program(name, folders.filter(|folder| folder.starts_with('/')))
 }
 
 #[cfg(test)]

@@ -97,6 +97,17 @@ pub fn is_program(path: &Path) -> bool {
     is_file(path) && mode_of(path).is_ok_and(|mode| mode & 0o111 != 0)
 }
 
+/// The folders of programs if no variable `PATH` names others.
+pub const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Returns the first program with a name in the folders of a `PATH`.
+pub fn find_program<'p>(name: &str, mut folders: impl Iterator<Item = &'p str>) -> Option<PathBuf> {
+    folders.find_map(|folder| {
+        let file = Path::new(folder).join(name);
+        is_program(&file).then_some(file)
+    })
+}
+
 /// Returns the permission bits of a file.
 pub fn mode_of(path: &Path) -> Result<u32, Error> {
     let metadata = std::fs::metadata(path).map_err(error_context(FileAction::Inspect, path))?;
