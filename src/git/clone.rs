@@ -10,7 +10,7 @@ use super::Error;
 use super::command::{GitCommand, error_text};
 use super::foreign_tree::check_tree;
 use super::isolation::Isolation;
-use super::mirror::CHECKED_FETCH;
+use super::mirror::{ALL_TAGS, CHECKED_FETCH};
 use super::repository::Repository;
 use super::revision::{Revision, resolve, tag_names};
 use crate::system::{clock, fs};
@@ -26,8 +26,6 @@ const STALE_AGE: Duration = Duration::from_hours(1);
 const TRACKING: &str = "refs/remotes/origin/";
 /// The rule by which these references follow the branches.
 const TRACKED_BRANCHES: &str = "+refs/heads/*:refs/remotes/origin/*";
-/// The rule by which tags are copied.
-pub(super) const ALL_TAGS: &str = "+refs/tags/*:refs/tags/*";
 
 /// A request for a clone.
 #[derive(Debug, Clone)]

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Error;
-use super::clone::ALL_TAGS;
 use super::command::{GitCommand, error_text};
 use super::isolation::Isolation;
 use super::local_remote::is_safe;
@@ -23,6 +22,9 @@ const KEPT: &str = "refs/unfurl/kept";
 /// variables, never through words of a command.
 const LOGIN_HELPER: &str = "!f() { test \"$1\" = get && printf 'username=%s\\npassword=%s\\n' \
                             \"$UNFURL_GIT_USER\" \"$UNFURL_GIT_PASSWORD\"; }; f";
+
+/// The rule by which tags are copied.
+pub(super) const ALL_TAGS: &str = "+refs/tags/*:refs/tags/*";
 
 /// A fetch of objects that others have made: git checks each object. Flaws of old programs are accepted.
 ///
