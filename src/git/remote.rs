@@ -8,7 +8,7 @@ use git2::{Direction, Oid};
 use super::Error;
 use super::command::error_text;
 use super::lock_file::GitLock;
-use super::operation::{FETCHED_REFS, OperationRecord, TransferRecord};
+use super::operation::{FETCHED_REFS, Operation, OperationRecord, TransferRecord};
 use super::repository::Repository;
 use crate::system::process::Output;
 use crate::system::{clock, survivors};
@@ -155,11 +155,8 @@ impl Repository {
         let mut words = FETCH.map(str::to_owned).to_vec();
         words.extend(program);
         words.extend(["--".to_owned(), upstream.remote.clone(), refs]);
-        let token = survivors::token_value(&operation.id, 0);
-        let call = self.git(words)?.over_network(limit);
-        let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
+        let output = self.run_transfer(&transfer, &operation, words, limit)?;
         if !output.is_ok() {
-            self.remove_locks_of_transfer(&transfer, &operation.id)?;
             return Err(self.unreachable(&upstream.remote, &output));
         }
         self.sync_packs()?;
@@ -319,15 +316,28 @@ impl Repository {
         let lock = lock.map(|lock| GitLock::acquire(&lock, self.root()));
         let lock = lock.transpose()?;
         let pushed = self.inner.refname_to_id(&format!("refs/heads/{branch}"));
-        let call = self.git(words)?.over_network(PUSH_TIME_LIMIT);
+        let output = self.run_transfer(&transfer, &operation, words, PUSH_TIME_LIMIT)?;
+        if let (true, Some(name), Some(lock), Ok(pushed)) =
+            (output.is_ok(), &target.tracking, lock, pushed)
+        {
+            self.set_reference(name, pushed, "update by push", lock, &operation)?;
+        }
+        Ok(output)
+    }
+
+    /// Runs a git program that fetches or pushes. If the program fails, removes the locks that it has left.
+    fn run_transfer(
+        &self,
+        transfer: &TransferRecord,
+        operation: &Operation,
+        words: impl IntoIterator<Item = impl Into<String>>,
+        limit: Duration,
+    ) -> Result<Output, Error> {
+        let call = self.git(words)?.over_network(limit);
         let token = survivors::token_value(&operation.id, 0);
         let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
         if !output.is_ok() {
-            self.remove_locks_of_transfer(&transfer, &operation.id)?;
-            return Ok(output);
-        }
-        if let (Some(name), Some(lock), Ok(pushed)) = (&target.tracking, lock, pushed) {
-            self.set_reference(name, pushed, "update by push", lock, &operation)?;
+            self.remove_locks_of_transfer(transfer, &operation.id)?;
         }
         Ok(output)
     }

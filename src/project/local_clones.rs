@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::PROJECT_FILE;
 use super::registry::local_repositories;
-use crate::git::Repository;
+use crate::git::{Repository, find_repository_below};
 use crate::system::fs;
 
 /// The prefix of URLs that identify a repository by its first commit.
@@ -25,7 +25,7 @@ pub fn find_clone(url: &str, here: &Path, project: Option<&Path>) -> Option<Path
     let path = path.split_once('#').map_or(path, |(path, _revision)| path);
     let root = find_enclosing(commit, here)
         .or_else(|| find_enclosing(commit, project?))
-        .or_else(|| find_below(commit, project?, MAX_DEPTH))
+        .or_else(|| find_below(commit, project?))
         .or_else(|| find_registered(commit, project?))?;
     let folder = fs::absolute(Path::new(path), &root);
     folder.starts_with(&root).then_some(folder)
@@ -58,19 +58,10 @@ fn find_registered(commit: &str, project: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the repository that starts with the commit, in a folder or in its subfolders.
-fn find_below(commit: &str, folder: &Path, depth: usize) -> Option<PathBuf> {
-    if fs::exists(&folder.join(".git")) {
-        let repository = Repository::discover(folder).ok()??;
-        if repository.has_root_commit(commit) {
-            return Some(repository.root().to_owned());
-        }
-    }
-    let entries = fs::list(folder).ok()?.into_iter();
-    let is_hidden = |path: &Path| {
-        let name = path.file_name().unwrap_or_default();
-        name.as_encoded_bytes().starts_with(b".")
-    };
-    entries
-        .filter(|entry| depth > 0 && entry.kind == fs::EntryKind::Folder && !is_hidden(&entry.path))
-        .find_map(|entry| find_below(commit, &entry.path, depth - 1))
+fn find_below(commit: &str, folder: &Path) -> Option<PathBuf> {
+    find_repository_below(folder, MAX_DEPTH, &mut |repository| {
+        repository
+            .has_root_commit(commit)
+            .then(|| repository.root().to_owned())
+    })
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::embedded;
 use super::local_clones;
 use crate::diagnostic::{Diagnostic, Span};
-use crate::git::Repository;
+use crate::git::{Repository, find_repository_below};
 use crate::package::{PackageRequest, PackageRule, apply_rules, comparable_address};
 use crate::system::fs;
 use crate::text::without_logins;
@@ -293,11 +293,10 @@ impl RepositoryLookup {
     /// Returns the clone of an address in the project; of several ones, that with the requested revision.
     fn clone_of(&self, address: &str, package: &PackageRequest) -> Option<PathBuf> {
         let clones = self.clones.get_or_init(|| {
-            let mut found = HashMap::new();
-            if let Some(project) = self.predefined.get("project") {
-                find_clones(project, MAX_DEPTH, &mut found);
-            }
-            found
+            let project = self.predefined.get("project");
+            project
+                .map(|project| find_clones(project))
+                .unwrap_or_default()
         });
         let all = clones.get(&comparable_address(address))?;
         let tag = package
@@ -323,27 +322,17 @@ pub fn fetch_help() -> String {
     )
 }
 
-/// Finds the clones in a folder and in its subfolders.
-fn find_clones(folder: &Path, depth: usize, found: &mut HashMap<String, Vec<PathBuf>>) {
-    if fs::exists(&folder.join(".git")) {
-        let repository = Repository::discover(folder).ok().flatten();
-        if let Some(repository) = repository
-            && let Some(origin) = repository.origin()
-        {
-            found
-                .entry(comparable_address(&origin))
-                .or_default()
-                .push(repository.root().to_owned());
+/// Returns the clones in a folder and in its subfolders, by their addresses.
+fn find_clones(folder: &Path) -> HashMap<String, Vec<PathBuf>> {
+    let mut found: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    find_repository_below(folder, MAX_DEPTH, &mut |repository| {
+        if let Some(origin) = repository.origin() {
+            let clones = found.entry(comparable_address(&origin)).or_default();
+            clones.push(repository.root().to_owned());
         }
-    }
-    if depth == 0 {
-        return;
-    }
-    for entry in fs::list(folder).unwrap_or_default() {
-        if entry.kind == fs::EntryKind::Folder && !entry.name.starts_with('.') {
-            find_clones(&entry.path, depth - 1, found);
-        }
-    }
+        None::<()>
+    });
+    found
 }
 
 fn sections_of(document: &Node) -> impl Iterator<Item = &Mapping> {
