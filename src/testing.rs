@@ -76,7 +76,7 @@ pub mod host {
     }
     /// Items of the crate's module `host::inventory`, re-exported for tests.
     pub mod inventory {
-        pub use crate::host::inventory::{ConnectionMethod, Inventory, NoVault};
+        pub use crate::host::inventory::{ConnectionMethod, Inventory};
     }
     /// Items of the crate's module `host::ssh_config`, re-exported for tests.
     pub mod ssh_config {
@@ -136,6 +136,11 @@ pub mod tasks {
         EngineRequest, HostEvent, HostOutcome, RunState, TaskCall, TaskEngine, TaskOptions, Tasks,
         read_tasks,
     };
+}
+
+/// Items of the crate's module `secret`, re-exported for tests.
+pub mod secret {
+    pub use crate::secret::{Keys, seal};
 }
 
 /// Items of the crate's module `system`, re-exported for tests.

@@ -8,6 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::fleet::hosts::{FleetHosts, GatheredHosts};
 use crate::host::resolver::LoginOptions;
 use crate::host::ssh_config::SshConfigFiles;
+use crate::project::FolderKeys;
 use crate::session::{self, LoadErrorKind, Session, SessionOptions};
 
 /// The command-line options that determine the known hosts.
@@ -37,14 +38,19 @@ pub fn inventory(
     options: Option<&SessionOptions>,
     files: &[PathBuf],
 ) -> Result<GatheredHosts, Failure> {
+    let home = options.and_then(|options| options.home.as_deref());
+    let mut keys = FolderKeys::new(&session::current_dir()?, home);
     let mut hosts = match options.map(|options| (session::find(options), options)) {
-        Some((Ok(found), options)) => of_ensemble(session::load(found, options)?)?,
+        Some((Ok(found), options)) => {
+            keys = FolderKeys::from(found.keys.clone());
+            of_ensemble(session::load(found, options)?)?
+        }
         Some((Err(failure), _)) if failure.kind != LoadErrorKind::NoEnsemble => {
             return Err(failure.into());
         }
         Some(_) | None => GatheredHosts::default(),
     };
-    hosts.add_files(files)?;
+    hosts.add_files(files, &keys)?;
     Ok(hosts)
 }
 

@@ -15,10 +15,11 @@ use super::read_scope::{OutsideError, ReadScope};
 use super::repository_lookup::{PackageUse, RepositoryLookup};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::package::PackageRule;
+use crate::secret::{self, Keys};
 use crate::system::env::Env;
 use crate::system::{archive, fs};
 use crate::text::format_size;
-use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Mapping, Node, parse};
+use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Mapping, Node, NodeKind, parse};
 
 const TEXT_LIMIT_HINT: &str = "raise the limit with `--max-text`";
 
@@ -40,6 +41,12 @@ pub struct FileLoader<'a> {
     archive: Option<Archive>,
     /// The files that may be read.
     scope: ReadScope,
+    keys: Keys,
+    /// Whether values that cannot be decrypted are collected instead of being errors.
+    tolerates_closed: bool,
+    closed: Diagnostics,
+    /// The texts that were decrypted as a whole.
+    decrypted: HashSet<SourceId>,
 }
 
 /// An open archive. The paths of its files start with the path of the archive.
@@ -71,7 +78,33 @@ impl<'a> FileLoader<'a> {
             warnings: Diagnostics::default(),
             archive: None,
             scope: ReadScope::default(),
+            keys: Keys::of_variables(env),
+            tolerates_closed: false,
+            closed: Diagnostics::default(),
+            decrypted: HashSet::new(),
         }
+    }
+
+    /// Sets the keys that decrypt values. At first, these are the passwords in environment variables.
+    pub fn set_keys(&mut self, keys: Keys) {
+        self.keys = keys;
+    }
+
+    /// Reads files although values in them cannot be decrypted. Such values become redacted values.
+    ///
+    /// Commands that never use the values call this.
+    pub fn tolerate_closed_values(&mut self) {
+        self.tolerates_closed = true;
+    }
+
+    /// Removes and returns the problems of values that could not be decrypted.
+    pub fn take_closed_values(&mut self) -> Diagnostics {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Whether a text was decrypted as a whole, so that its file has other bytes.
+    pub fn is_decrypted(&self, source: SourceId) -> bool {
+        self.decrypted.contains(&source)
     }
 
     /// Opens an archive.
@@ -293,10 +326,62 @@ impl<'a> FileLoader<'a> {
         let text = self.read_content(&path, included_from)?;
         let source = self.sources.add(&path, text, included_from);
         self.check_total(source)?;
-        let root = parse(self.sources, source, &self.limits)?;
+        let root = self.parse_source(source)?;
         self.declare_repositories_of(&root);
         self.parsed.insert(path, (source, root.clone()));
         Ok((source, root))
+    }
+
+    /// Parses a text that was added to the sources, and decrypts the encrypted values in it.
+    pub fn parse_source(&mut self, source: SourceId) -> Result<Node, Diagnostics> {
+        let text = self.sources.get(source).map(|it| Arc::clone(&it.text));
+        if let Some(text) = text.filter(|text| secret::is_encrypted(text.as_bytes())) {
+            return self.parse_encrypted(source, &text);
+        }
+        let root = parse(self.sources, source, &self.limits)?;
+        let mut problems = Diagnostics::default();
+        let root = root.opened(&self.keys, &mut problems);
+        self.check_closed(problems)?;
+        Ok(root)
+    }
+
+    /// Parses a text that is encrypted as a whole. Messages do not quote the decrypted text.
+    fn parse_encrypted(&mut self, source: SourceId, text: &str) -> Result<Node, Diagnostics> {
+        let start = Span::new(source, 0, 0);
+        self.decrypted.insert(source);
+        if self.keys.skips() {
+            return Ok(Node::new(NodeKind::Map(Mapping::default()), start, None));
+        }
+        let opened = match self.keys.open(text) {
+            Ok(opened) => opened,
+            Err(error) => {
+                let message = format!("this encrypted file cannot be decrypted: {error}");
+                let problem = Diagnostic::error(message).label(start, "");
+                self.check_closed(problem.help(error.help()).into())?;
+                return Ok(Node::new(NodeKind::Map(Mapping::default()), start, None));
+            }
+        };
+        let Ok(opened) = std::str::from_utf8(&opened) else {
+            let problem = Diagnostic::error("the decrypted content of this file is not UTF-8 text");
+            return Err(problem.label(start, "").into());
+        };
+        self.sources.replace(source, |_| opened.to_owned());
+        let parsed = parse(self.sources, source, &self.limits);
+        let end = u32::try_from(opened.len()).unwrap_or(u32::MAX);
+        self.hide(&[Span::new(source, 0, end)]);
+        let mut problems = Diagnostics::default();
+        let root = parsed?.sensitive().opened(&self.keys, &mut problems);
+        self.check_closed(problems)?;
+        Ok(root)
+    }
+
+    /// Returns the problems of values that could not be decrypted, or collects them.
+    fn check_closed(&mut self, problems: Diagnostics) -> Result<(), Diagnostics> {
+        if problems.has_errors() && !self.tolerates_closed {
+            return Err(problems);
+        }
+        self.closed.append(problems);
+        Ok(())
     }
 
     /// Returns an error if the texts read so far are too large together.
@@ -357,7 +442,7 @@ impl<'a> FileLoader<'a> {
         }
         let source = self.sources.add(converted_name(path), yaml, included_from);
         self.from_python.insert(source);
-        let root = parse(self.sources, source, &self.limits)?;
+        let root = self.parse_source(source)?;
         self.declare_repositories_of(&root);
         Ok((source, root))
     }
@@ -502,7 +587,6 @@ impl Loader for FileLoader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml::NodeKind;
 
     struct LoaderFixture {
         folder: tempfile::TempDir,

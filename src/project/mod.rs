@@ -27,6 +27,7 @@ mod repository_lookup;
 mod trust;
 mod trust_entry;
 mod trust_record;
+mod vault_passwords;
 
 pub use clone_cache::{CacheError, CloneCache, LockedMirror, base_name};
 pub use csar::Csar;
@@ -52,3 +53,4 @@ pub use trust_entry::TrustEntry;
 pub use trust_record::{
     StoreError, TrustReason, TrustRecord, TrustStore, origin_of, record_cloned, record_created,
 };
+pub use vault_passwords::{FolderKeys, keys_of_environment, keys_of_folder};

@@ -37,8 +37,7 @@ pub(super) fn find_open_password(document: &Node) -> Option<String> {
 }
 
 fn is_plain(value: &Node) -> bool {
-    let is_tagged = value.tag().is_some_and(|tag| tag == "!vault");
-    let text = value.as_str().filter(|_| !is_tagged);
+    let text = value.as_str().filter(|_| !value.is_opened());
     text.is_some_and(|text| !text.is_empty() && !text.contains("{{") && !text.contains("{%"))
 }
 

@@ -1,4 +1,6 @@
-//! Keys for digests of secrets, known only to the team of an ensemble.
+//! Encryption of values and files, and keys for digests of secrets, known only to the team of an ensemble.
+//!
+//! [`Keys`] open encrypted values and files; [`seal`] encrypts.
 //!
 //! Records contain only a keyed digest of a secret, so that a change is detected and nothing is revealed. A
 //! [`Keyring`] takes the key from the vault password, or from a file that is never committed. Other sources
@@ -7,9 +9,11 @@
 mod error;
 mod key;
 mod keyring;
+mod keys;
 mod vault;
 
 pub use error::Error;
 pub use key::DigestKey;
 pub use keyring::Keyring;
-pub use vault::encrypt_for_vault;
+pub use keys::{Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
+pub use vault::seal;

@@ -6,10 +6,13 @@ use super::error::{LoadError, LoadErrorKind};
 use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
 use super::read_scope::check_manifest;
-use crate::diagnostic::{Sources, Span};
+use crate::diagnostic::{Diagnostics, Sources, Span};
 use crate::ensemble;
 use crate::git;
-use crate::project::{self, FileLoader, LocatedEnsemble, READ_PERMISSION, Trust};
+use crate::project::{
+    self, FileLoader, LocateRequest, LocatedEnsemble, READ_PERMISSION, Trust, keys_of_environment,
+};
+use crate::secret::Keys;
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::yaml::Limits;
@@ -22,6 +25,10 @@ pub(crate) struct EnsembleLocation {
     pub(crate) link: Option<PathBuf>,
     pub(crate) sources: Sources,
     pub(crate) env: Env,
+    /// The keys that decrypt the files of the ensemble.
+    pub(crate) keys: Keys,
+    /// The problems of values in the project files that could not be decrypted.
+    pub(super) closed: Diagnostics,
     /// The folder of the home project, if the user has one.
     pub(super) home: Option<PathBuf>,
 }
@@ -126,9 +133,8 @@ fn refuse_foreign(
 pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadError> {
     let env = Env::of_this_process();
     let cwd = current_dir()?;
-    let mut sources = Sources::default();
     let search_root = env.non_empty("UNFURL_SEARCH_ROOT").map(PathBuf::from);
-    let request = project::LocateRequest {
+    let request = LocateRequest {
         argument: &options.ensemble,
         cwd: &cwd,
         search_root: search_root.as_deref(),
@@ -136,17 +142,12 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
         use_environment: options.environment.as_deref(),
         allowed: &options.allowed,
     };
-    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
-    // Whether the whole project is trusted is known only after it is found, so only explicit permissions
-    // count here.
-    let allowed = Trust::new(options.allowed.iter().cloned(), false);
-    loader.set_trust(&allowed, &cwd);
-    let located = project::locate(&request, &mut loader);
-    let located = located.and_then(|located| {
-        refuse_foreign(&located, options, &cwd, &mut loader)?;
-        Ok(located)
-    });
-    drop(loader);
+    let Search {
+        located,
+        sources,
+        keys,
+        closed,
+    } = search(&request, options, &env);
     let home = options.home.as_deref();
     let home = home.filter(|home| !home.as_os_str().is_empty());
     match located {
@@ -171,9 +172,58 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
                 located,
                 sources,
                 env,
+                keys,
+                closed,
             })
         }
         Err(error) => Err(LoadError::of_search(error, sources)),
+    }
+}
+
+/// The result of searching for an ensemble.
+struct Search {
+    located: Result<LocatedEnsemble, project::Error>,
+    sources: Sources,
+    keys: Keys,
+    closed: Diagnostics,
+}
+
+/// Searches for the ensemble, with the keys that its project files have.
+///
+/// Project files may contain values that are encrypted with passwords which these files contain. So the files
+/// are read again with the passwords found, as long as this gives more passwords.
+fn search(request: &LocateRequest<'_>, options: &SessionOptions, env: &Env) -> Search {
+    let mut keys = Keys::of_variables(env);
+    loop {
+        let mut sources = Sources::default();
+        let mut loader = FileLoader::new(&mut sources, env, Limits::default());
+        loader.set_keys(keys.clone());
+        loader.tolerate_closed_values();
+        // Whether the whole project is trusted is known only after it is found, so only explicit permissions
+        // count here.
+        let allowed = Trust::new(options.allowed.iter().cloned(), false);
+        loader.set_trust(&allowed, request.cwd);
+        let located = project::locate(request, &mut loader);
+        let more = located.as_ref().map(|located| {
+            let environment = located.environment(None);
+            keys_of_environment(&environment, env, &keys)
+        });
+        let more = more.unwrap_or_else(|_| keys.clone());
+        let located = located.and_then(|located| {
+            refuse_foreign(&located, options, request.cwd, &mut loader)?;
+            Ok(located)
+        });
+        let closed = loader.take_closed_values();
+        drop(loader);
+        if closed.is_empty() || more.passwords() == keys.passwords() {
+            return Search {
+                located,
+                sources,
+                keys: more,
+                closed,
+            };
+        }
+        keys = more;
     }
 }
 
@@ -196,7 +246,7 @@ pub(crate) fn trust_of_folder(options: &SessionOptions, folder: &Path) -> Trust 
     let env = Env::of_this_process();
     let mut sources = Sources::default();
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
-    let request = project::LocateRequest {
+    let request = LocateRequest {
         argument: "",
         cwd: folder,
         search_root: None,

@@ -10,7 +10,7 @@ use crate::project::FileLoader;
 use crate::system::env::Env;
 use crate::text::did_you_mean;
 use crate::value::Value;
-use crate::yaml::{self, Limits, Node, Schema};
+use crate::yaml::{self, Node, Schema};
 
 /// The start of the environment variables that set inputs.
 const VARIABLE_PREFIX: &str = "UNFURL_INPUT_";
@@ -56,7 +56,7 @@ impl GivenInputs {
         }
         for file in &options.var_files {
             let source = loader.add_source(&file.path, Arc::clone(&file.text));
-            let root = yaml::parse(loader.sources(), source, &Limits::default())?;
+            let root = loader.parse_source(source)?;
             if root.as_map().is_none() && !root.is_null() {
                 let problem = root.type_mismatch("a file of `--var-file`", "a map of inputs");
                 return Err(problem

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::blueprint;
 use super::connections;
-use super::encrypted_values::encrypted_values;
 use super::ensemble_location::EnsembleLocation;
 use super::error::{LoadError, LoadErrorKind};
 use super::given_inputs::GivenInputs;
@@ -24,7 +23,7 @@ use super::service_reader::read_service;
 use super::session::Session;
 use super::unused_keys::unused_keys;
 use super::used_package::UsedPackage;
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources, Span};
 use crate::ensemble::{JobTemporaryFolder, Manifest, ManifestSource};
 use crate::project::{Environment, FileLoader};
 use crate::system::fs;
@@ -66,6 +65,8 @@ pub(crate) fn manifest_with_environment(
 
 fn manifest_and_sources(found: &EnsembleLocation) -> Result<(Manifest, Sources), LoadError> {
     with_loader(found, |loader| {
+        // The callers use no values of the model.
+        loader.tolerate_closed_values();
         read_manifest(&found.located.manifest, loader, Limits::default())
     })
 }
@@ -78,6 +79,7 @@ fn with_loader<T>(
     let located = &found.located;
     let mut sources = found.sources.clone();
     let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
+    loader.set_keys(found.keys.clone());
     loader.set_trust(&located.trust, located.folder());
     add_own_files(located, found.home.as_deref(), &mut loader);
     let result = read(&mut loader);
@@ -102,6 +104,9 @@ pub(super) fn load_with(
     let located = &found.located;
     let mut warnings = located.warnings.clone();
     let ((read, rules, scope), sources) = with_loader(&found, |loader| {
+        if found.closed.has_errors() {
+            return Err(found.closed.clone());
+        }
         let read = read(&found, loader, options, orphan_templates)?;
         warnings.append(loader.take_warnings());
         let rules = loader.package_rules().to_vec();
@@ -114,7 +119,6 @@ pub(super) fn load_with(
         packages,
     } = read;
     warnings.append(model.problems);
-    warnings.append(encrypted_values(&sources));
     let project = located.root().unwrap_or_else(|| located.folder());
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
     Ok(Session {
@@ -206,6 +210,7 @@ pub(crate) fn package_targets(
     options: &SessionOptions,
 ) -> Result<Vec<PackageTarget>, LoadError> {
     let (targets, _) = with_loader(found, |loader| {
+        loader.tolerate_closed_values();
         let orphans = &mut OrphanTemplates::default();
         let Ok((manifest, environment)) = read_head(found, loader, options, orphans) else {
             // Packages that the manifest includes come first.
@@ -445,6 +450,16 @@ pub(crate) fn read_manifest(
         return Err(Diagnostic::error(message).help(help).into());
     }
     let (source, root) = loader.read(path, None)?;
+    if loader.is_decrypted(source) {
+        let message = "an ensemble cannot be encrypted as a whole, because jobs write into it";
+        let help = "run `ansible-vault decrypt` for the file, and encrypt single values with \
+                    `ansible-vault encrypt_string`";
+        let start = Span::new(source, 0, 0);
+        return Err(Diagnostic::error(message)
+            .label(start, "")
+            .help(help)
+            .into());
+    }
     let expanded = yaml::expand(&root, loader, &limits)?;
     let text = loader
         .sources()

@@ -5,7 +5,6 @@
 mod blueprint;
 mod connections;
 mod decorators;
-mod encrypted_values;
 mod ensemble_location;
 mod error;
 mod expression_writes;

@@ -124,10 +124,18 @@ impl Mapping {
 
     /// Creates a mapping with the same keys and converted entries.
     pub(super) fn map_entries(&self, mut change: impl FnMut(&MapEntry) -> MapEntry) -> Self {
+        self.map_keyed_entries(|_, entry| change(entry))
+    }
+
+    /// Like [`Self::map_entries`], and the conversion sees the keys.
+    pub(super) fn map_keyed_entries(
+        &self,
+        mut change: impl FnMut(&str, &MapEntry) -> MapEntry,
+    ) -> Self {
         let entries = self.entries.iter();
         Self {
             entries: entries
-                .map(|(key, entry)| (Arc::clone(key), change(entry)))
+                .map(|(key, entry)| (Arc::clone(key), change(key, entry)))
                 .collect(),
             table: self.table.clone(),
             inherited: self.inherited,

@@ -36,7 +36,7 @@ pub use parse::{parse, parse_as, parse_text};
 pub use patch::{PatchError, apply};
 pub use route::{Patch, PatchOp, Route, RouteStep};
 pub use schema::Schema;
-pub use tag_reader::TagReader;
+pub use tag_reader::{TagError, TagReader};
 
 #[cfg(test)]
 mod parse_tests;

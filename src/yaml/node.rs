@@ -7,6 +7,12 @@ use super::Mapping;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::value::{Map, Value};
 
+/// The tag of values that must not be shown.
+const SENSITIVE_TAG: &str = "!sensitive";
+
+/// The tag of nodes whose value was decrypted. No text can have it, because of the blank.
+pub(super) const OPENED_TAG: &str = "!sensitive opened";
+
 /// A node of a document. Clones share their content.
 #[derive(Debug, Clone)]
 pub struct Node(Arc<NodeInner>);
@@ -24,6 +30,8 @@ struct NodeInner {
     has_directive: bool,
     /// Whether the node or one within it has an anchor.
     has_anchor: bool,
+    /// Whether the node or one within it has an explicit tag.
+    has_tag: bool,
 }
 
 #[derive(Debug)]
@@ -86,6 +94,7 @@ impl Node {
             depth: 0,
             has_directive: false,
             has_anchor: anchor.is_some(),
+            has_tag: tag.is_some(),
             properties: (tag.is_some() || anchor.is_some())
                 .then(|| Box::new(Properties { tag, anchor })),
         };
@@ -147,6 +156,21 @@ impl Node {
     /// Whether the node or one within it has an anchor.
     pub fn has_anchors(&self) -> bool {
         self.0.has_anchor
+    }
+
+    /// Whether the node or one within it has an explicit tag.
+    pub(super) fn has_tags(&self) -> bool {
+        self.0.has_tag
+    }
+
+    /// Whether the value must not be shown: it is marked as sensitive, or was encrypted in the text.
+    pub fn is_sensitive(&self) -> bool {
+        matches!(self.tag(), Some(SENSITIVE_TAG | OPENED_TAG))
+    }
+
+    /// Whether the text has the value in encrypted form.
+    pub fn is_opened(&self) -> bool {
+        self.tag() == Some(OPENED_TAG)
     }
 
     /// Returns the text of a string node.
@@ -228,8 +252,8 @@ impl Node {
         Diagnostic::error(message).label(self.span(), "")
     }
 
-    /// Converts the node to a value without positions. `!sensitive` marks the value as sensitive; other tags
-    /// are dropped.
+    /// Converts the node to a value without positions. `!sensitive` and decryption mark the value as sensitive;
+    /// other tags are dropped.
     pub fn to_value(&self) -> Value {
         let value = match self.kind() {
             NodeKind::Null => Value::Null,
@@ -246,7 +270,7 @@ impl Node {
                 Value::from(entries.collect::<Map>())
             }
         };
-        value.sensitive_if(self.tag() == Some("!sensitive"))
+        value.sensitive_if(self.is_sensitive())
     }
 }
 
@@ -294,6 +318,7 @@ impl NodeInner {
         self.depth = self.depth.max(child.0.depth.saturating_add(1));
         self.has_directive |= child.0.has_directive;
         self.has_anchor |= child.0.has_anchor;
+        self.has_tag |= child.0.has_tag;
     }
 }
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::host::inventory::{ConnectionMethod, Inventory, NoVault};
+use unfurl::testing::host::inventory::{ConnectionMethod, Inventory};
 use unfurl::testing::ops::SessionOptions;
 use unfurl::testing::ops::hosts::inventory;
+use unfurl::testing::secret::Keys;
 use unfurl::testing::value::Value;
 
 fn data(name: &str) -> PathBuf {
@@ -46,7 +47,8 @@ fn members(groups: &Json, name: &str, found: &mut Vec<String>) {
 
 fn compare(name: &str) {
     let mut sources = Sources::default();
-    let (inventory, problems) = Inventory::read(&data(name), &mut sources, &NoVault).unwrap();
+    let (inventory, problems) =
+        Inventory::read(&data(name), &mut sources, &Keys::default()).unwrap();
     assert!(problems.is_empty(), "{problems:?}");
     let text = std::fs::read_to_string(data(&format!("{name}.expected.json"))).unwrap();
     let expected: Json = serde_json::from_str(&text).unwrap();
@@ -205,7 +207,7 @@ proptest! {
         });
         let mut sources = Sources::default();
         let source = sources.add("hosts", text, None);
-        if let Ok((inventory, _)) = Inventory::parse(source, false, &sources, &NoVault) {
+        if let Ok((inventory, _)) = Inventory::parse(source, false, &sources, &Keys::default()) {
             for host in inventory.hosts() {
                 inventory.host_access(host).unwrap().ok();
             }

@@ -78,4 +78,5 @@ mod tasks;
 mod teardown;
 mod upstream;
 mod validate;
+mod vault;
 mod why;

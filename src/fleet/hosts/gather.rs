@@ -10,9 +10,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
-use crate::host::inventory::{Inventory, NoVault, REFUSED_PROXY_COMMAND};
+use crate::host::inventory::{Inventory, REFUSED_PROXY_COMMAND};
 use crate::topology::Topology;
 use crate::value::{Handle, Map, Value};
+use crate::yaml::TagReader;
 
 /// The capability type of an instance that Ansible, and so this program, can reach.
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
@@ -115,14 +116,14 @@ impl GatheredHosts {
         })
     }
 
-    /// Adds the hosts of files. Values in a file override earlier ones.
+    /// Adds the hosts of files. Values in a file override earlier ones. `tags` decrypts encrypted values.
     ///
     /// # Errors
     ///
     /// A file cannot be read, or contradicts the others.
-    pub fn add_files(&mut self, files: &[PathBuf]) -> Result<(), Error> {
+    pub fn add_files(&mut self, files: &[PathBuf], tags: &dyn TagReader) -> Result<(), Error> {
         for file in files {
-            let read = Inventory::read(file, &mut self.sources, &NoVault);
+            let read = Inventory::read(file, &mut self.sources, tags);
             let added = read.and_then(|(inventory, warnings)| {
                 self.warnings.append(warnings);
                 let exposed = inventory.with_open_password().and_then(|name| {

@@ -42,7 +42,6 @@ pub use error::HostAccessError;
 pub use host_access::HostAccess;
 pub use host_access::{ConnectionMethod, REFUSED_PROXY_COMMAND};
 pub use model::Inventory;
-pub use read::NoVault;
 pub use roles::InventoryRole;
 
 #[cfg(test)]

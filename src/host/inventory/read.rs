@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::system::fs;
-use crate::value::Value;
 use crate::yaml::{self, Limits, TagReader};
 
 use super::ansible_ini;
@@ -16,16 +15,6 @@ use super::unfurl_yaml;
 
 /// The maximum size of a file in bytes.
 const MAX_BYTES: u64 = 256 << 20;
-
-/// A reader of tagged values that decrypts nothing: every `!vault` value is an error.
-#[derive(Debug, Clone, Copy)]
-pub struct NoVault;
-
-impl TagReader for NoVault {
-    fn read(&self, tag: &str, _: &str) -> Option<Result<Value, String>> {
-        (tag == "!vault").then(|| Err("no vault password is available".to_owned()))
-    }
-}
 
 impl Inventory {
     /// Reads a file.

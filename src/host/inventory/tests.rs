@@ -1,11 +1,12 @@
 use super::*;
 use crate::diagnostic::{Diagnostics, Severity, Sources};
 use crate::host::resolver::TargetRoute;
+use crate::secret::Keys;
 
 fn parse(text: &str) -> Result<(Inventory, Diagnostics), Diagnostics> {
     let mut sources = Sources::default();
     let source = sources.add("hosts", text, None);
-    Inventory::parse(source, false, &sources, &NoVault)
+    Inventory::parse(source, false, &sources, &Keys::default())
 }
 
 fn read(text: &str) -> Inventory {
@@ -197,7 +198,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     warning: `odd` is not a key of a group; it is ignored
     ");
     let vault = problems("all: {hosts: {a: {x: !vault abc}}}");
-    insta::assert_snapshot!(vault, @"cannot decode this `!vault` value: no vault password is available");
+    insta::assert_snapshot!(vault, @"this `!vault` value cannot be decrypted: its first line is not `$ANSIBLE_VAULT;1.1;AES256` or `$ANSIBLE_VAULT;1.2;AES256;ID`");
     let own = problems("hosts: {a: {odd: 1}}\ngroups: {b: {children: [c]}}");
     insta::assert_snapshot!(own, @r"
     warning: `odd` is not a key of a host or a group; it is ignored

@@ -75,6 +75,7 @@ fn load(folder: &Path) -> Result<Project, Failure> {
     let env = Env::of_this_process();
     let limits = Limits::default();
     let mut loader = FileLoader::new(&mut sources, &env, limits);
+    loader.tolerate_closed_values();
     let loaded = Project::load(&folder.join(PROJECT_FILE), &mut loader, &limits);
     drop(loader);
     loaded.map_err(|error| Failure::with_sources(FailureKind::Load, error, sources))

@@ -10,7 +10,7 @@ use crate::ops::address_clone::clone_from_address;
 use crate::ops::failure::{Failure, FailureKind};
 use crate::package::{SourceUrl, is_git_address};
 use crate::project::Project;
-use crate::secret::encrypt_for_vault;
+use crate::secret;
 use crate::skeleton::{NewFile, ProjectFiles, Skeleton, VaultPassword, render_project};
 use crate::system::{env, fs};
 use crate::value::Map;
@@ -124,7 +124,7 @@ fn encrypted_copies(files: &[NewFile], vault: &VaultPassword) -> Result<Vec<NewF
         let Ok(name) = file.path.strip_prefix("secrets") else {
             continue;
         };
-        let text = encrypt_for_vault(&file.text, &vault.id, &vault.password);
+        let text = secret::seal(file.text.as_bytes(), &vault.id, &vault.password);
         let text = text.map_err(|error| {
             let message = format!("random bytes are not available: {error}");
             Failure::new(FailureKind::Refused, message, None)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::plan;
-use crate::project::{FileLoader, Project};
+use crate::project::{FileLoader, Project, keys_of_folder};
 use crate::session;
 use crate::session::LoadError;
 use crate::session::SessionOptions;
@@ -55,6 +55,14 @@ pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<V
     let mut own = ValidationReport::default();
     let mut loader = FileLoader::new(&mut own.sources, env, Limits::default());
     loader.scope().add_file(file);
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let environment = options.environment.as_deref();
+    loader.set_keys(keys_of_folder(
+        folder,
+        options.home.as_deref(),
+        environment,
+        env,
+    ));
     let loaded = Project::load(file, &mut loader, &Limits::default());
     own.problems.append(loader.take_warnings());
     drop(loader);

@@ -32,6 +32,13 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadE
         ValidationTarget::ServiceTemplate(path) => path,
         ValidationTarget::Csar(csar) => &csar.root,
     };
+    let keys = project::keys_of_folder(
+        path.parent().unwrap_or(&cwd),
+        options.home.as_deref(),
+        options.environment.as_deref(),
+        &env,
+    );
+    loader.set_keys(keys);
     let problems = match (set_trust(options, &cwd, path, &mut loader), &found) {
         (Err(error), _) => error.into(),
         (Ok(()), ValidationTarget::Csar(found)) => csar(found, &mut loader, &env),

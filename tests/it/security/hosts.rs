@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::host::inventory::{Inventory, NoVault};
+use unfurl::testing::host::inventory::Inventory;
 use unfurl::testing::host::resolver::{LocationResolver, LoginOptions};
 use unfurl::testing::host::ssh_config::{LocalUser, SshConfig, SshConfigFiles};
 use unfurl::testing::host::{Location, Route};
+use unfurl::testing::secret::Keys;
 use unfurl::testing::system::env::Env;
 
 use crate::hosts::sshd::{Sshd, user};
@@ -162,7 +163,8 @@ impl Trap {
     ) -> Vec<Result<(), String>> {
         let mut sources = Sources::default();
         let source = sources.add("hosts", text, None);
-        let Ok((inventory, _)) = Inventory::parse(source, is_yaml, &sources, &NoVault) else {
+        let Ok((inventory, _)) = Inventory::parse(source, is_yaml, &sources, &Keys::default())
+        else {
             return vec![Err("the inventory is refused".to_owned())];
         };
         let hosts: Vec<_> = inventory.hosts().cloned().collect();
