@@ -5,7 +5,6 @@
 //! detection itself (`compare`) does not need it.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
@@ -14,12 +13,13 @@ use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, written_value};
 use super::evaluation::{Evaluation, ScopedEvaluator};
 use super::history::{LastOperation, RecordedReads};
 use super::live_attributes::is_live;
+use super::recorded_form::{as_recorded, can_be_equal, hide_like, mentions_secret};
 use super::task::Task;
 use crate::diagnostic::Span;
 use crate::expr::Read;
 use crate::name::ChangeId;
 use crate::topology::EntityKind;
-use crate::value::{ExternalKind, Handle, Map, REDACTED, Value};
+use crate::value::{ExternalKind, Handle, Value};
 
 /// The maximum number of attributes to trace when looking for the sources of a value.
 const MAX_READS: usize = 100;
@@ -217,13 +217,23 @@ impl Comparer<'_> {
                 continue;
             }
             let current = self.current(key);
-            let (old, new) = (self.recorded_side(key), current.to_side(self.task, key));
+            let recorded = self.recorded_value(key);
+            let (old, new) = (
+                side(recorded, current.value.as_ref().ok()),
+                current.to_side(self.task, key),
+            );
             if old == DifferenceSide::Unknown || is_hidden(&current.value, &old) {
                 doubt.push(key.clone());
             }
             let is_listed =
                 old != DifferenceSide::Unknown || !matches!(new, DifferenceSide::Value(_));
-            if !is_listed || old == new {
+            let is_equal = match (recorded, &new, &current.value) {
+                (Some(recorded), DifferenceSide::Value(_), Ok(value)) => {
+                    can_be_equal(recorded, value)
+                }
+                _ => old == new,
+            };
+            if !is_listed || is_equal {
                 continue;
             }
             let difference = self.difference(key, old, &current);
@@ -277,21 +287,16 @@ impl Comparer<'_> {
         }
     }
 
-    /// Returns the value of a key when the operation last ran.
-    fn recorded_side(&self, key: &str) -> DifferenceSide {
-        let Some(recorded) = self.recorded else {
-            return DifferenceSide::Unknown;
-        };
-        let value = if !key.contains("::") {
+    /// Returns the value of a key when the operation last ran, as recorded.
+    fn recorded_value(&self, key: &str) -> Option<&Value> {
+        let recorded = self.recorded?;
+        if !key.contains("::") {
             recorded.inputs.get(key)
         } else if let Some(name) = key.strip_prefix("::root::inputs::") {
-            recorded.reads.get(INPUTS_KEY).and_then(|all| all.get(name))
+            recorded.reads.get(INPUTS_KEY)?.get(name)
         } else {
             recorded.reads.get(key)
-        };
-        value.map_or(DifferenceSide::Unknown, |value| {
-            DifferenceSide::Value(value.redacted())
-        })
+        }
     }
 
     /// Compares all topology inputs with the recorded ones.
@@ -303,14 +308,15 @@ impl Comparer<'_> {
         let now = self.evaluation.inputs();
         for name in old.keys().chain(now.keys()) {
             let key = format!("{INPUTS_KEY}::{name}");
-            let side = |map: &Map| {
-                let value = map.get(name);
-                value.map_or(DifferenceSide::Missing, |value| {
-                    DifferenceSide::Value(as_recorded(value))
-                })
-            };
-            let (old, new) = (side(old), side(&now));
-            if old != new && !found.contains_key(&key) {
+            let (old, now) = (old.get(name), now.get(name));
+            let is_equal = old
+                .zip(now)
+                .is_some_and(|(old, now)| can_be_equal(old, now));
+            let new = now.map_or(DifferenceSide::Missing, |now| {
+                DifferenceSide::Value(as_recorded(now))
+            });
+            let old = old.map_or(DifferenceSide::Missing, |_| side(old, now));
+            if !is_equal && !found.contains_key(&key) {
                 let current = self.current(&key);
                 let mut difference = self.difference(&key, old, &current);
                 difference.new = new;
@@ -328,12 +334,13 @@ impl Comparer<'_> {
     ) {
         for (source, value) in from {
             if !found.contains_key(&source) {
-                let old = self.recorded_side(&source);
-                if old == DifferenceSide::Unknown
-                    || old == DifferenceSide::Value(as_recorded(&value))
-                {
+                let Some(recorded) = self.recorded_value(&source) else {
+                    continue;
+                };
+                if can_be_equal(recorded, &value) {
                     continue;
                 }
+                let old = side(Some(recorded), Some(&value));
                 let current = CurrentValue {
                     value: Ok(value),
                     from: Vec::new(),
@@ -412,6 +419,16 @@ impl CurrentValue {
     }
 }
 
+/// Returns the old side of a difference, without what is secret now.
+fn side(recorded: Option<&Value>, current: Option<&Value>) -> DifferenceSide {
+    recorded.map_or(DifferenceSide::Unknown, |recorded| {
+        DifferenceSide::Value(match current {
+            Some(current) => hide_like(recorded, current),
+            None => recorded.redacted(),
+        })
+    })
+}
+
 /// Returns the keys that an operation read: those recorded by value, and those of inputs recorded as
 /// written.
 fn recorded_keys(last: &LastOperation) -> (Vec<String>, Vec<String>) {
@@ -434,24 +451,6 @@ fn strip_as_written(key: &str) -> String {
         .to_owned()
 }
 
-/// Returns a value as records contain it: external values as their expression, secrets redacted.
-fn as_recorded(value: &Value) -> Value {
-    match value {
-        Value::Sensitive(_) => Value::str(REDACTED),
-        Value::External(external) if external.value.has_sensitive() => Value::str(REDACTED),
-        Value::External(external) if external.expression.is_null() => as_recorded(&external.value),
-        Value::External(external) => as_recorded(&external.expression),
-        Value::List(items) => Value::list(items.iter().map(as_recorded)),
-        Value::Map(map) => Value::map(
-            map.iter()
-                .map(|(key, value)| (Arc::clone(key), as_recorded(value))),
-        ),
-        Value::Entity(_) => Value::Null,
-        Value::Data(inner) => as_recorded(&inner.with_externals_resolved()),
-        other => other.clone(),
-    }
-}
-
 /// Whether records cannot show a change of a value, because it is secret or external.
 fn is_hidden(value: &Result<Value, String>, old: &DifferenceSide) -> bool {
     let outside = value
@@ -466,17 +465,6 @@ fn is_external(value: &Value) -> bool {
         Value::List(items) => items.iter().any(is_external),
         Value::Map(map) => map.values().any(is_external),
         Value::Data(inner) => is_external(inner),
-        _ => false,
-    }
-}
-
-fn mentions_secret(value: &Value) -> bool {
-    match value {
-        Value::Str(text) => text.contains(REDACTED),
-        Value::List(items) => items.iter().any(mentions_secret),
-        Value::Map(map) => map.values().any(mentions_secret),
-        Value::Sensitive(_) => true,
-        Value::Data(inner) => mentions_secret(inner),
         _ => false,
     }
 }

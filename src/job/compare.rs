@@ -10,7 +10,7 @@ use super::evaluation::Evaluation;
 use super::history::LastOperation;
 use super::task::Task;
 use crate::expr::{Evaluator, Read, Reads};
-use crate::value::{Handle, unfurl_digest};
+use crate::value::{Handle, Value, matches_unfurl_digest};
 
 /// The maximum number of instances that a message names.
 const MAX_NAMES: usize = 5;
@@ -135,7 +135,8 @@ impl Evaluation<'_> {
             Ok(entries) => entries,
             Err(keys) => return DetectedChange::Keys(keys),
         };
-        if unfurl_digest(entries.iter().map(|(_, value)| value)) == last.digest_value {
+        let values: Vec<&Value> = entries.iter().map(|(_, value)| value).collect();
+        if matches_unfurl_digest(&values, &last.digest_value) {
             DetectedChange::None
         } else {
             DetectedChange::Values

@@ -13,6 +13,10 @@ pub(super) const ENVIRONMENT_KEY: &str = ".environment";
 /// tasks.
 pub(super) const AS_WRITTEN_PREFIX: &str = ".as-written::";
 
+/// The end of the record key for the name of a task's target. Only records whose other values are secret
+/// have this key.
+pub(super) const NAME_SUFFIX: &str = "::.name";
+
 /// The digest fields of a task's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskDigest {
@@ -56,12 +60,23 @@ impl Evaluation<'_> {
         digest
     }
 
+    /// Returns the fields of Unfurl (Python), without values that have a secret in them.
+    ///
+    /// Unfurl's digest has no key, so a secret in it could be guessed. Unfurl compares only the keys that a
+    /// record lists, so that it does not miss the others.
     fn upstream_fields(&self, task: &Task) -> TaskDigest {
-        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        let mut entries = DigestEntries::new();
+        let mut has_secrets = false;
+        let mut add = |key: String, value: &Value| {
+            if value.has_sensitive() {
+                has_secrets = true;
+            } else {
+                entries.push((key, value.clone()));
+            }
+        };
         for (name, value) in &task.reads.resolved {
-            if task.counts_in_digest(name) && !matches!(value, Value::Sensitive(_)) {
-                keys.push(name.to_string());
-                values.push(value.clone());
+            if task.counts_in_digest(name) {
+                add(name.to_string(), value);
             }
         }
         let mut put = Vec::new();
@@ -78,18 +93,23 @@ impl Evaluation<'_> {
                 if !put.contains(&key) {
                     put.push(key);
                 }
-            } else if !matches!(dependency.value, Value::Sensitive(_)) {
-                keys.push(key);
-                values.push(dependency.value.clone());
+            } else {
+                add(key, &dependency.value);
             }
         }
-        let value = if keys.is_empty() {
+        if entries.is_empty() && has_secrets {
+            // Unfurl 1.2 repeats a task with inputs whose record lists no keys.
+            let target = self.topology.entity(task.spec.target);
+            let name = Value::from(target.local_name());
+            entries.push((format!("{}{NAME_SUFFIX}", target.key), name));
+        }
+        let value = if entries.is_empty() {
             String::new()
         } else {
-            unfurl_digest(&values)
+            unfurl_digest(entries.iter().map(|(_, value)| value))
         };
         TaskDigest {
-            keys,
+            keys: entry_keys(&entries),
             value,
             put,
             ..TaskDigest::default()
@@ -152,6 +172,12 @@ impl Evaluation<'_> {
             return Ok(evaluator
                 .input(key, &task.inputs.context)?
                 .unwrap_or_default());
+        }
+        if let Some(entity) = key.strip_suffix(NAME_SUFFIX)
+            && entity == self.topology.entity(task.spec.target).key.as_str()
+        {
+            let target = self.topology.entity(task.spec.target);
+            return Ok(Value::from(target.local_name()));
         }
         if key == "::root::inputs" {
             return Ok(Value::from(self.inputs()));

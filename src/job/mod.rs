@@ -34,6 +34,7 @@ mod proposal;
 mod query_trace;
 mod reads;
 mod reason_text;
+mod recorded_form;
 mod recording;
 mod recovery;
 mod render;

@@ -4,15 +4,33 @@
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
+use super::upstream_form::{FormChoice, SecretForm};
 use super::{REDACTED, Value};
 
 /// Returns the SHA-1 that Unfurl records for values in the given order, as lowercase hexadecimal (rule U-i).
 ///
-/// The digest covers neither types nor delimiters.
+/// The digest covers neither types nor delimiters, and sensitive values are redacted.
 pub fn unfurl_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+    upstream_digest(values, &mut |_| SecretForm::Redacted)
+}
+
+/// Whether a digest that Unfurl has recorded is that of the values, whatever Unfurl took for secret.
+///
+/// Unfurl puts some secrets into digests as they are, some redacted, and some by the place that they are read
+/// from. The record does not say which, so the forms are tried.
+pub fn matches_unfurl_digest(values: &[&Value], recorded: &str) -> bool {
+    FormChoice::all(values).any(|mut choice| {
+        upstream_digest(values.iter().copied(), &mut |value| choice.of(value)) == recorded
+    })
+}
+
+fn upstream_digest<'a>(
+    values: impl IntoIterator<Item = &'a Value>,
+    form: &mut dyn FnMut(&Value) -> SecretForm,
+) -> String {
     let mut hasher = Sha1::new();
     for value in values {
-        feed_upstream(value, &mut |bytes| hasher.update(bytes));
+        feed_upstream(value, &mut |bytes| hasher.update(bytes), form);
     }
     hex(&hasher.finalize())
 }
@@ -23,7 +41,11 @@ pub fn unfurl_json(key: &str, value: Value) -> Value {
     serde_json::to_string_pretty(&map).map_or(map, Value::from)
 }
 
-fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
+fn feed_upstream(
+    value: &Value,
+    feed: &mut dyn FnMut(&[u8]),
+    form: &mut dyn FnMut(&Value) -> SecretForm,
+) {
     match value {
         Value::Null | Value::Entity(_) => {}
         Value::Bool(true) => feed(b"true"),
@@ -32,19 +54,31 @@ fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
         Value::Big(digits) => feed(digits.as_bytes()),
         Value::Float(_) => feed(value.to_string().as_bytes()),
         Value::Str(text) => feed(text.as_bytes()),
-        Value::List(items) => items.iter().for_each(|item| feed_upstream(item, feed)),
+        Value::List(items) => {
+            items
+                .iter()
+                .for_each(|item| feed_upstream(item, feed, form));
+        }
         Value::Map(map) => {
             let mut keys: Vec<_> = map.keys().collect();
             keys.sort();
             for key in keys {
                 feed(key.as_bytes());
-                feed_upstream(&map[key], feed);
+                feed_upstream(&map[key], feed, form);
             }
         }
-        Value::Sensitive(_) => feed(REDACTED.as_bytes()),
-        Value::Data(inner) => feed_upstream(inner, feed),
+        Value::Sensitive(inner) => match form(value) {
+            SecretForm::Clear => feed_upstream(inner, feed, form),
+            SecretForm::Redacted => feed(REDACTED.as_bytes()),
+            SecretForm::Reference => {
+                let reference = unfurl_json("ref", Value::str("::secret"));
+                feed_upstream(&reference, feed, form);
+            }
+        },
+        Value::Data(inner) => feed_upstream(inner, feed, form),
         Value::External(external) => {
-            feed_upstream(external.digest.as_ref().unwrap_or(&external.value), feed);
+            let stands_for = external.digest.as_ref().unwrap_or(&external.value);
+            feed_upstream(stands_for, feed, form);
         }
     }
 }

@@ -12,12 +12,15 @@ mod marks;
 mod percent_encoding;
 mod secret;
 pub mod units;
+mod upstream_form;
 mod value;
 
 pub use foldhash::fast::RandomState as Fold;
 pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
 
-pub use digest::{Absorb, CanonicalWriter, canonical_sha256, hex, unfurl_digest, unfurl_json};
+pub use digest::{
+    Absorb, CanonicalWriter, canonical_sha256, hex, matches_unfurl_digest, unfurl_digest, unfurl_json,
+};
 pub use duration::seconds;
 pub use env_rules::{EnvRuleOptions, filter_env, replace_variables};
 pub use marks::Marks;
