@@ -266,7 +266,7 @@ def prepared(case, kind, path, text):
     if path.endswith(".journal"):
         text = "".join(map(with_sum_checked, text.splitlines(keepends=True)))
     if KEY not in case.files:
-        text = re.sub(r"(digestSecret|digestKey)(: ?|=|\": ?\")(?=[0-9a-f])", r"\1\2secret ", text)
+        text = re.sub(r"(digestSecret|digestKey|digestSalt)(: ?|=|\": ?\")(?=[0-9a-f])", r"\1\2secret ", text)
         if path.endswith(KEY):
             text = f"secret {text}"
     text = without_order(case, text)

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::jobs_tsv::{CRASH_KEY, join_keys};
+use super::jobs_tsv::{CRASH_KEY, join_keys, key_fields};
 use crate::job::{Completion, JobHead, JobStart, Report, TaskDigest, TaskRecord};
 use crate::name::Status;
 use crate::value::{Map, Value, insert_some};
@@ -246,6 +246,8 @@ fn add_digest(digest: &TaskDigest, record: &mut Map) {
     if let Some(secret) = &digest.secret {
         record.insert("digestSecretRead".into(), ours(&secret.keys));
         record.insert("digestSecret".into(), Value::from(secret.value.as_str()));
-        record.insert("digestKey".into(), Value::from(secret.key.as_str()));
+        for (name, text) in key_fields(&secret.key) {
+            record.insert(name.into(), Value::from(text));
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::record_store::RecordStore;
 use super::saved_templates::SavedTemplateIndex;
 use crate::job::{LastOperation, OperationHistory, PortError, RecordedReads, UnfinishedWork};
 use crate::name::{ChangeId, OperationName};
+use crate::secret::KeyName;
 use crate::text::{escape_controls, is_unsafe};
 use crate::value::{Map, Value, decode_percent, encode_percent};
 
@@ -21,16 +22,31 @@ pub(super) const TEMPLATES_KEY: &str = "digestTemplates";
 /// The key of the keyed digests of secret inputs in the line of a job.
 const SECRET_INPUTS_KEY: &str = "digestSecretInputs";
 
-/// The key of the id of the key that made digests of secrets.
+/// The keys of the id and of the salt of the key that made digests of secrets.
 const DIGEST_KEY: &str = "digestKey";
+const DIGEST_SALT: &str = "digestSalt";
 
 /// The keyed digests of the secret inputs of a job, by which the next job detects other values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SecretInputs {
     /// The names of the inputs with their digests.
     pub digests: Vec<(String, String)>,
-    /// The id of the key that made the digests.
-    pub key: String,
+    /// The key that made the digests.
+    pub key: KeyName,
+}
+
+/// Returns the fields of a record that name the key of its digests.
+pub(super) fn key_fields(key: &KeyName) -> impl Iterator<Item = (&'static str, &str)> {
+    let fields = [(DIGEST_KEY, key.id.as_str()), (DIGEST_SALT, &key.salt)];
+    fields.into_iter().filter(|(_, text)| !text.is_empty())
+}
+
+/// Reads the fields that [`key_fields`] made.
+fn key_name(field: &impl Fn(&str) -> Option<String>) -> KeyName {
+    KeyName {
+        id: field(DIGEST_KEY).unwrap_or_default(),
+        salt: field(DIGEST_SALT).unwrap_or_default(),
+    }
 }
 
 /// The key that marks a task's record after a crash. Its value is the whole key of the instance that the job
@@ -77,7 +93,9 @@ pub(super) fn add_secret_inputs(line: &mut String, inputs: Option<&SecretInputs>
             .collect();
         line.pop();
         push(line, SECRET_INPUTS_KEY, &join_keys(&flat));
-        push(line, DIGEST_KEY, &inputs.key);
+        for (name, text) in key_fields(&inputs.key) {
+            push(line, name, text);
+        }
         line.push('\n');
     }
 }
@@ -180,7 +198,7 @@ fn secret_inputs(field: &impl Fn(&str) -> Option<String>) -> Option<SecretInputs
         digests: pairs
             .map(|pair| (pair[0].clone(), pair[1].clone()))
             .collect(),
-        key: field(DIGEST_KEY)?,
+        key: key_name(field),
     })
 }
 
@@ -193,6 +211,8 @@ pub struct RecordedHistory {
     last_job: Option<ChangeId>,
     /// The digests of the secret inputs of the last job.
     secret_inputs: Option<SecretInputs>,
+    /// The salt in the latest line that has one, with the id of that line.
+    salt: Option<(ChangeId, String)>,
     last_id: Option<ChangeId>,
     records: RecordStore,
     templates: Arc<SavedTemplateIndex>,
@@ -253,6 +273,9 @@ impl RecordedHistory {
 
     fn add(&mut self, id: ChangeId, field: impl Fn(&str) -> Option<String>) {
         self.last_id = self.last_id.max(Some(id));
+        if let Some(salt) = field(DIGEST_SALT) {
+            self.salt = self.salt.take().max(Some((id, salt)));
+        }
         if let Some(digests) = field(TEMPLATES_KEY) {
             let changelog = field("changelog").map(Arc::from);
             Arc::make_mut(&mut self.templates).push(changelog, digests);
@@ -280,7 +303,7 @@ impl RecordedHistory {
             exact_value: field("digestSha256").unwrap_or_default(),
             secret_keys: split_keys(&field("digestSecretRead").unwrap_or_default()),
             secret_value: field("digestSecret").unwrap_or_default(),
-            secret_key: field(DIGEST_KEY).unwrap_or_default(),
+            secret_key: key_name(&field),
         };
         // Targets of nested topologies are identified by their whole key.
         let target = field("digestOf").unwrap_or(target);
@@ -336,6 +359,11 @@ impl RecordedHistory {
     /// Returns an index of the records that contain saved node templates.
     pub fn saved_templates(&self) -> Arc<SavedTemplateIndex> {
         Arc::clone(&self.templates)
+    }
+
+    /// Returns the salt of the key that made the latest digests of secrets, if it has one.
+    pub fn digest_salt(&self) -> Option<&str> {
+        self.salt.as_ref().map(|(_, salt)| salt.as_str())
     }
 
     /// Returns the digests of the secret inputs of the last job, if it recorded any.

@@ -105,7 +105,7 @@ impl Evaluation<'_> {
         if last.secret_keys.is_empty() {
             return DetectedChange::None;
         }
-        let Ok(Some(key)) = self.context.keys.key_by_id(&last.secret_key) else {
+        let Ok(Some(key)) = self.context.keys.key_by_name(&last.secret_key) else {
             return DetectedChange::Unknown;
         };
         match self.evaluate_keys(task, &last.secret_keys, evaluator) {

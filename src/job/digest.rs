@@ -3,6 +3,7 @@
 use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::expr::{Error, Evaluator};
+use crate::secret::KeyName;
 use crate::value::{CanonicalWriter, Map, Value, unfurl_digest};
 
 /// The record key of the variables that an operation sets for its commands. No input or attribute has
@@ -39,8 +40,8 @@ pub struct TaskDigest {
 pub struct SecretDigest {
     pub keys: Vec<String>,
     pub value: String,
-    /// The id of the key that made the digest.
-    pub key: String,
+    /// The key that made the digest.
+    pub key: KeyName,
 }
 
 /// Values that a task has read, by their record keys.
@@ -142,7 +143,7 @@ impl Evaluation<'_> {
         Some(SecretDigest {
             keys: entry_keys(entries),
             value: key.digest(key_value_list(entries)),
-            key: key.id().to_owned(),
+            key: key.name().clone(),
         })
     }
 

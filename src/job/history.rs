@@ -2,6 +2,7 @@
 
 use super::ports::PortError;
 use crate::name::ChangeId;
+use crate::secret::KeyName;
 use crate::value::Map;
 
 /// The last record of an operation, with its digest fields.
@@ -22,8 +23,8 @@ pub struct LastOperation {
     pub secret_keys: Vec<String>,
     /// The keyed digest of the secrets.
     pub secret_value: String,
-    /// The id of the key that made the digest of the secrets.
-    pub secret_key: String,
+    /// The key that made the digest of the secrets.
+    pub secret_key: KeyName,
 }
 
 impl LastOperation {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::host::services::HostResolver;
 use crate::host::{Location, LocationError};
-use crate::secret::{self, DigestKey};
+use crate::secret::{self, DigestKey, KeyName};
 use crate::task::RenderedFile;
 use crate::topology::Endpoint;
 
@@ -30,8 +30,8 @@ pub trait DigestKeyProvider {
     /// The key should exist but is not available.
     fn recording_key(&self, make: bool) -> Result<Option<Arc<DigestKey>>, secret::Error>;
 
-    /// Returns the key with the id that a record states, if it is available.
-    fn key_by_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, secret::Error>;
+    /// Returns the key that a record names, if it is available.
+    fn key_by_name(&self, name: &KeyName) -> Result<Option<Arc<DigestKey>>, secret::Error>;
 }
 
 /// The key of a task's folders: its target's directory name and its operation.

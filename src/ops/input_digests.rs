@@ -6,13 +6,12 @@ use std::sync::Arc;
 use crate::ensemble::SecretInputs;
 use crate::job::Report;
 use crate::secret::Keyring;
-use crate::session::Session;
 use crate::value::{Map, Value};
 
 /// Returns keyed digests of the inputs with secret values. None without such inputs, and without a key.
 ///
 /// A key exists once a task has read a secret. Inputs that no task reads need no digest.
-pub(super) fn secret_inputs(report: &Report, session: &Session) -> Option<SecretInputs> {
+pub(super) fn secret_inputs(report: &Report, keys: &Keyring) -> Option<SecretInputs> {
     let inputs = report
         .values
         .status_section
@@ -26,12 +25,12 @@ pub(super) fn secret_inputs(report: &Report, session: &Session) -> Option<Secret
     if secret.is_empty() {
         return None;
     }
-    let key = keyring(session).current().ok().flatten()?;
+    let key = keys.current().ok().flatten()?;
     let digest =
         |(name, value): (&Arc<str>, &Value)| (name.to_string(), key.digest([(&**name, value)]));
     Some(SecretInputs {
         digests: secret.into_iter().map(digest).collect(),
-        key: key.id().to_owned(),
+        key: key.name().clone(),
     })
 }
 
@@ -39,12 +38,12 @@ pub(super) fn secret_inputs(report: &Report, session: &Session) -> Option<Secret
 pub(super) fn changed_secrets(
     recorded: Option<&SecretInputs>,
     now: &Map,
-    session: &Session,
+    keys: &Keyring,
 ) -> HashSet<Arc<str>> {
     let Some(recorded) = recorded else {
         return HashSet::new();
     };
-    let Ok(Some(key)) = keyring(session).find(&recorded.key) else {
+    let Ok(Some(key)) = keys.find(&recorded.key) else {
         return HashSet::new();
     };
     let changed = recorded.digests.iter().filter_map(|(name, digest)| {
@@ -53,8 +52,4 @@ pub(super) fn changed_secrets(
         is_changed.then(|| Arc::clone(name))
     });
     changed.collect()
-}
-
-fn keyring(session: &Session) -> Keyring {
-    Keyring::new(session.location.env.all(), session.manifest.base_dir())
 }

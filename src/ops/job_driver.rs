@@ -9,8 +9,7 @@ use crate::exec::{
     ActionRunner, Driver, GuardOptions, OnInterrupt, OutputMode, OutputSink, RunLimits,
 };
 use crate::host::Stream;
-use crate::secret::{self, DigestKey, Keyring};
-use crate::session::Session;
+use crate::secret::{self, DigestKey, KeyName, Keyring};
 use crate::system::console::{self, StandardStream};
 use crate::text::{Delivery, OutputFilter};
 
@@ -45,16 +44,7 @@ pub(super) fn create_driver(
 
 /// Gives a job access to the ensemble's keys for digests of secrets.
 #[derive(Debug)]
-pub(super) struct DigestKeys(Keyring);
-
-impl DigestKeys {
-    pub(super) fn of(session: &Session) -> Self {
-        Self(Keyring::new(
-            session.location.env.all(),
-            session.manifest.base_dir(),
-        ))
-    }
-}
+pub(super) struct DigestKeys(pub(super) Arc<Keyring>);
 
 impl crate::job::DigestKeyProvider for DigestKeys {
     fn recording_key(&self, make: bool) -> Result<Option<Arc<DigestKey>>, secret::Error> {
@@ -65,8 +55,8 @@ impl crate::job::DigestKeyProvider for DigestKeys {
         }
     }
 
-    fn key_by_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, secret::Error> {
-        self.0.find(id)
+    fn key_by_name(&self, name: &KeyName) -> Result<Option<Arc<DigestKey>>, secret::Error> {
+        self.0.find(name)
     }
 }
 

@@ -296,7 +296,10 @@ impl EndedJob<'_> {
             saved_templates: Arc::clone(&self.report_context.saved_templates),
             // A job that follows another one quickly may have a start time in the future.
             ended: clock::now().max(self.job.report.head.start),
-            secret_inputs: input_digests::secret_inputs(&self.job.report, &self.session),
+            secret_inputs: input_digests::secret_inputs(
+                &self.job.report,
+                &self.report_context.digest_keys,
+            ),
         };
         exclude_from_git(manifest.base_dir());
         if let Some(mut record) = Record::of(manifest, &self.job.report, &facts) {

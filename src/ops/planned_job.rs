@@ -21,6 +21,7 @@ use crate::fleet::hosts::EndpointLocator;
 use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
 use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan;
+use crate::secret::Keyring;
 use crate::session::Session;
 use crate::session::topology_with_orphans;
 
@@ -40,6 +41,8 @@ pub(super) struct ReportContext {
     pub(super) warnings: Diagnostics,
     /// The secret inputs that have other values than at the last job.
     pub(super) changed_secrets: HashSet<Arc<str>>,
+    /// The keys for digests of secrets.
+    pub(super) digest_keys: Arc<Keyring>,
     /// The node templates saved in earlier records.
     pub(super) saved_templates: Arc<SavedTemplateIndex>,
     pub(super) started_at: std::time::Instant,
@@ -53,6 +56,7 @@ pub(super) struct ReportContext {
 pub(super) struct EngineSetup {
     pub(super) engine: Engine,
     last_recorded_job: Option<String>,
+    digest_keys: Arc<Keyring>,
     saved_templates: Arc<SavedTemplateIndex>,
     /// The digests of the secret inputs of the last job.
     secret_inputs: Option<SecretInputs>,
@@ -88,6 +92,9 @@ pub(super) fn create_engine(
     let history = session.history()?;
     let kept_templates = history.saved_templates();
     let secret_inputs = history.secret_inputs().cloned();
+    let base = session.manifest.base_dir();
+    let digest_keys = Arc::new(Keyring::new(session.location.env.all(), base));
+    digest_keys.continue_salt(history.digest_salt().unwrap_or_default());
     let goal = if request.resume {
         resume::resumed_goal(request, session, &history)?
     } else {
@@ -125,13 +132,14 @@ pub(super) fn create_engine(
         local_context: Arc::new(system_context),
         choose: configurator::choose,
         history: Box::new(history),
-        keys: Box::new(DigestKeys::of(session)),
+        keys: Box::new(DigestKeys(Arc::clone(&digest_keys))),
         host_locator: Box::new(host_locator(session)),
         environment_writes: variables.writes,
     };
     Ok(EngineSetup {
         engine: Engine::new(parts, options),
         last_recorded_job: previous,
+        digest_keys,
         saved_templates: kept_templates,
         secret_inputs,
     })
@@ -167,6 +175,7 @@ pub(super) fn plan_job(
     let EngineSetup {
         mut engine,
         last_recorded_job: history_last,
+        digest_keys,
         saved_templates: kept_templates,
         secret_inputs,
     } = create_engine(request, session, folders)?;
@@ -185,7 +194,7 @@ pub(super) fn plan_job(
     let mut warnings = plan::ineffective_names(&engine.options.goal, &plan, topology);
     if session.has_recorded_inputs() {
         let now = engine.inputs();
-        changed_secrets = input_digests::changed_secrets(secret_inputs.as_ref(), &now, session);
+        changed_secrets = input_digests::changed_secrets(secret_inputs.as_ref(), &now, &digest_keys);
         warnings.append(session.changed_inputs(&now, &changed_secrets));
     }
     session.warnings.append(warnings.clone());
@@ -202,6 +211,7 @@ pub(super) fn plan_job(
             last_recorded_job: history_last,
             warnings,
             changed_secrets,
+            digest_keys,
             saved_templates: kept_templates,
             started_at: began,
             planned: BTreeMap::new(),

@@ -22,6 +22,12 @@ pub enum Error {
         /// The message of the operating system.
         reason: String,
     },
+    /// There is not enough memory to derive a key.
+    #[error("the key for digests of secrets needs 32 MiB of memory, which are not available")]
+    Memory,
+    /// The operating system supplies no random numbers.
+    #[error("the key for digests of secrets needs random numbers: {0}")]
+    Random(String),
 }
 
 impl Error {
@@ -40,6 +46,8 @@ impl Error {
                 "check the free disk space and the permissions of the file and its directory"
                     .to_owned()
             }
+            Self::Memory => "run the job with more memory".to_owned(),
+            Self::Random(_) => "check that `/dev/urandom` can be read".to_owned(),
         }
     }
 }

@@ -2,63 +2,94 @@
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
 
+use super::derivation::{KEY_LENGTH, Salt, derive, derive_before};
 use crate::value::{Absorb, CanonicalWriter, Value, hex};
-
-pub(super) const KEY_LENGTH: usize = 32;
 
 /// The text that is hashed together with the key to derive its id.
 const ID_LABEL: &[u8] = b"unfurl digest key id\0";
 
-/// The salt for keys derived from a password.
-///
-/// The salt is constant, so that everyone with the password derives the same key.
-const SALT: &[u8] = b"unfurl digest key of a vault password";
+/// The name by which records refer to a key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyName {
+    /// 16 hexadecimal digits that do not reveal the key.
+    pub id: String,
+    /// The salt of a key derived from a password, as hexadecimal digits. Empty for a stored key, and in records of
+    /// earlier releases.
+    pub salt: String,
+}
 
-/// The number of PBKDF2 iterations, which takes about 10 ms.
-const HASH_ROUNDS: u32 = 20_000;
-
-/// A key for digests of secrets. The debug form shows only its id.
+/// A key for digests of secrets. The debug form shows only its name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DigestKey {
-    id: String,
-    bytes: [u8; KEY_LENGTH],
+    name: KeyName,
+    bytes: Zeroizing<[u8; KEY_LENGTH]>,
 }
 
 impl std::fmt::Debug for DigestKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("DigestKey").field(&self.id).finish()
+        f.debug_tuple("DigestKey").field(&self.name.id).finish()
     }
 }
 
 impl DigestKey {
     pub fn of_bytes(bytes: [u8; KEY_LENGTH]) -> Self {
-        let hash = Sha256::new().chain_update(ID_LABEL).chain_update(bytes);
-        let id = hex(&hash.finalize()[..8]);
-        Self { id, bytes }
+        Self::new(Zeroizing::new(bytes))
     }
 
-    /// Derives the key of a vault password.
-    pub fn of_password(password: &str) -> Self {
-        let mut bytes = [0; KEY_LENGTH];
-        pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), SALT, HASH_ROUNDS, &mut bytes);
-        Self::of_bytes(bytes)
+    fn new(bytes: Zeroizing<[u8; KEY_LENGTH]>) -> Self {
+        let id = id_of(&*bytes);
+        let name = KeyName {
+            id,
+            salt: String::new(),
+        };
+        Self { name, bytes }
     }
 
-    /// Returns the id, which records contain: 16 hexadecimal digits that do not reveal the key.
+    /// Derives the key of a vault password. None if there is not enough memory.
+    pub fn of_password(password: &str, salt: &Salt) -> Option<Self> {
+        let derived = derive(password, salt)?;
+        // The id comes from other bytes than the key, and both need the whole derivation.
+        let (key, for_id) = derived.split_at(KEY_LENGTH);
+        let mut bytes = Zeroizing::new([0; KEY_LENGTH]);
+        bytes.copy_from_slice(key);
+        let name = KeyName {
+            id: id_of(for_id),
+            salt: salt.to_string(),
+        };
+        Some(Self { name, bytes })
+    }
+
+    /// Derives the key of a vault password as releases before 0.2 did. Only their records need it.
+    pub fn of_password_before(password: &str) -> Self {
+        Self::new(derive_before(password))
+    }
+
+    /// Returns the id, which records contain.
     pub fn id(&self) -> &str {
-        &self.id
+        &self.name.id
+    }
+
+    /// Returns the name, which records contain.
+    pub fn name(&self) -> &KeyName {
+        &self.name
     }
 
     /// Returns the keyed digest (HMAC-SHA-256) of pairs of key and value, as lowercase hexadecimal.
     ///
     /// The order of the pairs does not matter.
     pub fn digest<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
-        let keyed = MacSink(Hmac::new_from_slice(&self.bytes).expect("any length will do"));
+        let keyed = MacSink(Hmac::new_from_slice(&*self.bytes).expect("any length will do"));
         let mut canonical = CanonicalWriter::keyed(keyed);
         canonical.pairs(pairs);
         hex(&canonical.into_inner().0.finalize().into_bytes())
     }
+}
+
+fn id_of(bytes: &[u8]) -> String {
+    let hash = Sha256::new().chain_update(ID_LABEL).chain_update(bytes);
+    hex(&hash.finalize()[..8])
 }
 
 struct MacSink(Hmac<Sha256>);
@@ -73,6 +104,10 @@ impl Absorb for MacSink {
 mod tests {
     use super::*;
 
+    fn salt(digit: &str) -> Salt {
+        Salt::parse(&digit.repeat(32)).unwrap()
+    }
+
     #[test]
     fn a_key_is_named_without_being_shown() {
         let key = DigestKey::of_bytes([7; KEY_LENGTH]);
@@ -82,10 +117,27 @@ mod tests {
     }
 
     #[test]
-    fn equal_passwords_give_equal_keys_and_others_do_not() {
-        let (one, same) = (DigestKey::of_password("a"), DigestKey::of_password("a"));
-        assert_eq!(one, same);
-        assert_ne!(one.id(), DigestKey::of_password("b").id());
+    fn a_key_depends_on_the_password_and_on_the_salt() {
+        let key = |password, digit| DigestKey::of_password(password, &salt(digit)).unwrap();
+        let one = key("a", "1");
+        assert_eq!(one, key("a", "1"));
+        assert_eq!(one.name().salt, "1".repeat(32));
+        let others = [key("b", "1"), key("a", "2")];
+        assert!(others.iter().all(|other| other.id() != one.id()));
+        assert!(others.iter().all(|other| *other.bytes != *one.bytes));
+    }
+
+    #[test]
+    fn the_id_of_a_derived_key_does_not_come_from_the_key() {
+        let key = DigestKey::of_password("a", &salt("1")).unwrap();
+        assert_ne!(DigestKey::of_bytes(*key.bytes).id(), key.id());
+    }
+
+    #[test]
+    fn the_key_of_earlier_releases_stays_the_same() {
+        let key = DigestKey::of_password_before("a");
+        assert_eq!(key.id(), "34a3566707ff26bc");
+        assert_eq!(key.name().salt, "");
     }
 
     #[test]

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use zeroize::Zeroizing;
+
+use super::derivation::{KEY_LENGTH, Salt};
 use super::error::Error;
-use super::key::{DigestKey, KEY_LENGTH};
+use super::key::{DigestKey, KeyName};
 use crate::system::fs::{self, Beneath, EntryKind};
 use crate::system::random;
 use crate::value::hex;
@@ -20,24 +23,49 @@ const KEY_FILE: &str = "local/digest.key";
 /// The maximum size of a key file, in bytes.
 const MAX_KEY_FILE_BYTES: u64 = 4096;
 
+/// The maximum number of salts with which keys are derived in one run. Records that were merged have more than
+/// one; a record with very many would cost too much time.
+const MAX_SALTS: usize = 16;
+
 /// The keys of an ensemble. Each key is derived or read once, on first use.
 pub struct Keyring {
     passwords: Vec<VaultPassword>,
     /// The folder of the ensemble.
     directory: PathBuf,
+    /// The salt for new records.
+    salt: OnceLock<Salt>,
     stored: OnceLock<Result<Option<Arc<DigestKey>>, Error>>,
     created: OnceLock<Result<Arc<DigestKey>, Error>>,
 }
 
 struct VaultPassword {
-    text: String,
-    key: OnceLock<Arc<DigestKey>>,
+    text: Zeroizing<String>,
+    /// The key of earlier releases.
+    before: OnceLock<Arc<DigestKey>>,
+    /// The keys by salt. None if there was not enough memory.
+    derived: Mutex<BTreeMap<Salt, Option<Arc<DigestKey>>>>,
 }
 
 impl VaultPassword {
-    fn key(&self) -> &Arc<DigestKey> {
-        let make = || Arc::new(DigestKey::of_password(&self.text));
-        self.key.get_or_init(make)
+    fn new(text: &str) -> Self {
+        Self {
+            text: Zeroizing::new(text.to_owned()),
+            before: OnceLock::new(),
+            derived: Mutex::default(),
+        }
+    }
+
+    fn key(&self, salt: Option<&Salt>) -> Option<Arc<DigestKey>> {
+        let Some(salt) = salt else {
+            let make = || Arc::new(DigestKey::of_password_before(&self.text));
+            return Some(Arc::clone(self.before.get_or_init(make)));
+        };
+        let mut derived = self.derived.lock().unwrap_or_else(PoisonError::into_inner);
+        if derived.len() >= MAX_SALTS && !derived.contains_key(salt) {
+            return None;
+        }
+        let derive = || DigestKey::of_password(&self.text, salt).map(Arc::new);
+        derived.entry(*salt).or_insert_with(derive).clone()
     }
 }
 
@@ -64,22 +92,28 @@ impl Keyring {
         let first = variables.get(PASSWORD_VARIABLE).into_iter();
         let all = first.chain(others.map(|(_, password)| password));
         let passwords = all.filter(|password| !password.is_empty());
-        let password = |text: &String| VaultPassword {
-            text: text.clone(),
-            key: OnceLock::new(),
-        };
         Self {
-            passwords: passwords.map(password).collect(),
+            passwords: passwords.map(|text| VaultPassword::new(text)).collect(),
             directory: directory.to_owned(),
+            salt: OnceLock::new(),
             stored: OnceLock::new(),
             created: OnceLock::new(),
+        }
+    }
+
+    /// Sets the salt for new records, which is the one of the latest record. Texts that are no salt are ignored.
+    pub fn continue_salt(&self, recorded: &str) {
+        if let Some(salt) = Salt::parse(recorded) {
+            self.salt.get_or_init(|| salt);
         }
     }
 
     /// Returns the key for new records. None if a key would have to be created first.
     pub fn current(&self) -> Result<Option<Arc<DigestKey>>, Error> {
         if let Some(password) = self.passwords.first() {
-            return Ok(Some(Arc::clone(password.key())));
+            let salt = self.salt.get();
+            let key = salt.map(|salt| password.key(Some(salt)).ok_or(Error::Memory));
+            return key.transpose();
         }
         if let Some(created) = self.created.get() {
             return created.clone().map(Some);
@@ -87,8 +121,12 @@ impl Keyring {
         self.stored()
     }
 
-    /// Returns the key for new records, and creates the key file if no key exists.
+    /// Returns the key for new records, and creates the salt or the key file if none exists.
     pub fn current_or_new(&self) -> Result<Arc<DigestKey>, Error> {
+        if !self.passwords.is_empty() && self.salt.get().is_none() {
+            let salt = Salt::random().map_err(|error| Error::Random(error.to_string()))?;
+            self.salt.get_or_init(|| salt);
+        }
         if let Some(key) = self.current()? {
             return Ok(key);
         }
@@ -97,13 +135,28 @@ impl Keyring {
             .clone()
     }
 
-    /// Returns the key with an id. None if the keyring does not contain it.
-    pub fn find(&self, id: &str) -> Result<Option<Arc<DigestKey>>, Error> {
-        let mut keys = self.passwords.iter().map(VaultPassword::key);
-        if let Some(key) = keys.find(|key| key.id() == id) {
-            return Ok(Some(Arc::clone(key)));
+    /// Returns the key that a record names. None if the keyring does not contain it.
+    pub fn find(&self, name: &KeyName) -> Result<Option<Arc<DigestKey>>, Error> {
+        let salt = Salt::parse(&name.salt);
+        if salt.is_none() && !name.salt.is_empty() {
+            return Ok(None);
         }
-        Ok(self.stored()?.filter(|key| key.id() == id))
+        if salt.is_none()
+            && let Ok(Some(key)) = self.stored()
+            && key.id() == name.id
+        {
+            return Ok(Some(key));
+        }
+        let mut keys = self.passwords.iter();
+        let found = keys.find_map(|password| {
+            let key = password.key(salt.as_ref())?;
+            (key.id() == name.id).then_some(key)
+        });
+        match found {
+            Some(key) => Ok(Some(key)),
+            None if salt.is_none() => Ok(self.stored()?.filter(|key| key.id() == name.id)),
+            None => Ok(None),
+        }
     }
 
     fn stored(&self) -> Result<Option<Arc<DigestKey>>, Error> {
@@ -186,16 +239,63 @@ mod tests {
             ("UNFURL_VAULT_A_PASSWORD", "a"),
             ("UNFURL_VAULT_DEFAULT_PASSWORD", ""),
         ];
-        let found = keyring(folder.path(), &both).current().unwrap().unwrap();
-        assert_eq!(found.id(), DigestKey::of_password("a").id());
+        let salt = Salt::parse(&"5".repeat(32)).unwrap();
+        let derived = |password| DigestKey::of_password(password, &salt).unwrap();
+        let found = |keys: &Keyring| {
+            keys.continue_salt(&salt.to_string());
+            keys.current().unwrap().unwrap()
+        };
+        assert_eq!(*found(&keyring(folder.path(), &both)), derived("a"));
         let all = [both[0], both[1], ("UNFURL_VAULT_DEFAULT_PASSWORD", "d")];
         let all = keyring(folder.path(), &all);
-        let found = all.current().unwrap().unwrap();
-        assert_eq!(found.id(), DigestKey::of_password("d").id());
+        assert_eq!(*found(&all), derived("d"));
         // A record made with one of the other passwords can still be compared.
-        let other = DigestKey::of_password("b");
-        assert!(all.find(other.id()).unwrap().is_some());
+        assert!(all.find(derived("b").name()).unwrap().is_some());
         assert!(!folder.path().join(KEY_FILE).exists());
+    }
+
+    #[test]
+    fn a_password_gets_a_salt_when_the_first_secret_is_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let password = [("UNFURL_VAULT_DEFAULT_PASSWORD", "d")];
+        let keys = keyring(folder.path(), &password);
+        assert!(keys.current().unwrap().is_none());
+        let key = keys.current_or_new().unwrap();
+        assert_eq!(keys.current().unwrap().unwrap(), key);
+        let later = keyring(folder.path(), &password);
+        later.continue_salt("no salt");
+        later.continue_salt(&key.name().salt);
+        assert_eq!(later.current_or_new().unwrap(), key);
+        let other = keyring(folder.path(), &password).current_or_new().unwrap();
+        assert_ne!(other.id(), key.id());
+    }
+
+    #[test]
+    fn records_of_earlier_releases_are_compared_with_their_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let password = [("UNFURL_VAULT_DEFAULT_PASSWORD", "d")];
+        let keys = keyring(folder.path(), &password);
+        let before = DigestKey::of_password_before("d");
+        assert_eq!(*keys.find(before.name()).unwrap().unwrap(), before);
+        assert_ne!(keys.current_or_new().unwrap().id(), before.id());
+    }
+
+    #[test]
+    fn many_salts_are_not_all_tried() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = keyring(folder.path(), &[("UNFURL_VAULT_DEFAULT_PASSWORD", "d")]);
+        let password = &keys.passwords[0];
+        let mut derived = password.derived.lock().unwrap();
+        derived.extend((0..MAX_SALTS).map(|_| (Salt::random().unwrap(), None)));
+        drop(derived);
+        let salt = Salt::random().unwrap();
+        let name = DigestKey::of_password("d", &salt).unwrap().name().clone();
+        assert!(keys.find(&name).unwrap().is_none());
+        let malformed = KeyName {
+            salt: "0".to_owned(),
+            ..name
+        };
+        assert!(keys.find(&malformed).unwrap().is_none());
     }
 
     #[test]
@@ -214,8 +314,8 @@ mod tests {
         assert_eq!(again.current().unwrap().unwrap(), created);
         let with_password = [("UNFURL_VAULT_DEFAULT_PASSWORD", "x")];
         let later = keyring(folder.path(), &with_password);
-        assert_eq!(later.find(created.id()).unwrap().unwrap(), created);
-        assert_ne!(later.current().unwrap().unwrap(), created);
+        assert_eq!(later.find(created.name()).unwrap().unwrap(), created);
+        assert_ne!(later.current_or_new().unwrap(), created);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! [`Keyring`] takes the key from the vault password, or from a file that is never committed. Other sources
 //! of keys, such as user identities, can be added.
 
+mod derivation;
 mod error;
 mod key;
 mod keyring;
@@ -13,7 +14,7 @@ mod keys;
 mod vault;
 
 pub use error::Error;
-pub use key::DigestKey;
+pub use key::{DigestKey, KeyName};
 pub use keyring::Keyring;
 pub use keys::{Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
 pub use vault::seal;
