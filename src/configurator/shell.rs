@@ -8,7 +8,7 @@ use crate::task::{
     WorkFolder,
 };
 use crate::text::shlex_quote;
-use crate::value::{Map, Secrets, Value};
+use crate::value::{Map, Value};
 
 /// Runs the shell command of the input `command`.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Configurator for ShellConfigurator {
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {
         let shell = ShellRun {
             rendered: rendered.data,
-            secrets: Secrets::default(),
+            is_silent: false,
         };
         match self.command_host {
             CommandHost::Local => Box::new(shell),

@@ -13,7 +13,7 @@ use crate::task::{
     EffectResult, OperationHost, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
 use crate::text::{OutputFilter, parse_size, shlex_join, without_controls};
-use crate::value::{Map, REDACTED, Secrets, Value};
+use crate::value::{Map, REDACTED, Value};
 
 /// Returns a command as text for a shell.
 pub(super) fn shell_script(command: &Value) -> String {
@@ -78,7 +78,8 @@ fn program_for(words: Vec<String>, secret: bool) -> Program {
 #[derive(Debug)]
 pub(super) struct ShellRun {
     pub(super) rendered: Value,
-    pub(super) secrets: Secrets,
+    /// Whether the task says that its output is not shown.
+    pub(super) is_silent: bool,
 }
 
 impl OperationRun for ShellRun {
@@ -141,8 +142,8 @@ impl ShellRun {
         command.time_limit = task.settings.time_limit;
         let echo = task.input("echo")?.filter(|echo| !echo.is_null());
         // The output of a secret command counts as secret and is not shown.
+        self.is_silent = echo.as_ref().is_some_and(|echo| !echo.is_truthy());
         command.echo = !secret && echo.map_or(task.settings.echo, |echo| echo.is_truthy());
-        self.secrets = command.hidden();
         command.background = Background::Keep;
         command.keep_whole_output(capture_limit(task)?);
         Ok(command)
@@ -187,9 +188,7 @@ impl ShellRun {
         if !outcome.errors.is_empty() {
             outcome.success = false;
         }
-        let mut shown = result.clone();
-        shown.retain(|_, value| !value.is_null());
-        outcome.result = Some(Value::from(shown));
+        outcome.result = Some(Value::from(self.shown_result(&result)));
         if let Some(done) = task.raw_input("done") {
             let of_result = match &long_outputs[..] {
                 [] => Vec::new(),
@@ -205,21 +204,31 @@ impl ShellRun {
         outcome
     }
 
+    /// Returns the result as the record has it. The output of a task that says so is left out of it.
+    fn shown_result(&self, result: &Map) -> Map {
+        let mut shown = result.clone();
+        shown.retain(|_, value| !value.is_null());
+        for name in ["stdout", "stderr"] {
+            if let Some(output) = shown.get_mut(name).filter(|_| self.is_silent) {
+                *output = Value::from(REDACTED);
+            }
+        }
+        shown
+    }
+
     /// Returns the outputs that are too long for the record. Expressions read them on demand.
     fn long_outputs(&self, output: &RunOutput) -> Vec<DeferredOutput> {
         let outputs = [("stdout", &output.stdout), ("stderr", &output.stderr)];
+        let secret = self.has_secret_output(output);
         let deferred = outputs.map(|(name, captured)| {
-            let secret = self.field("command").has_sensitive();
-            let secrets = self.secrets.clone();
-            let convert = move |text: &str| output_value(text, secret, &secrets);
-            DeferredOutput::of_long(name, captured, convert)
+            DeferredOutput::of_long(name, captured, move |text: &str| output_value(text, secret))
         });
         deferred.into_iter().flatten().collect()
     }
 
-    /// Whether a text contains a secret from the command's environment or input.
-    fn contains_secret(&self, text: &str) -> bool {
-        self.secrets.occur_in(text)
+    /// Whether the output is secret: the command is, or a secret occurs in its output.
+    fn has_secret_output(&self, output: &RunOutput) -> bool {
+        self.field("command").has_sensitive() || output.is_secret()
     }
 
     /// Returns a message about the failure of the command.
@@ -244,9 +253,8 @@ impl ShellRun {
         };
         let complaint = output.stderr.text();
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
-        let last = last.filter(|line| !secret && !self.contains_secret(line));
+        let last = last.filter(|_| !self.is_silent && !self.has_secret_output(output));
         let last = last.map(OutputFilter::plain);
-        let last = last.filter(|line| !self.contains_secret(line));
         match last {
             Some(line) => format!("`{name}`: {why}: {}", line.trim()),
             None => format!("`{name}`: {why}"),
@@ -271,7 +279,8 @@ impl ShellRun {
             Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => (Value::Null, Value::Null),
             exit => (Value::from(exit.to_string()), Value::Null),
         };
-        let text = |text: String| output_value(&text, secret, &self.secrets);
+        let is_secret_output = self.has_secret_output(output);
+        let text = |text: String| output_value(&text, is_secret_output);
         Map::from_iter([
             ("args".into(), shown.clone()),
             ("returncode".into(), code),
@@ -285,11 +294,9 @@ impl ShellRun {
     }
 }
 
-/// Returns the text of an output without control characters. It is sensitive if it contains a secret.
-fn output_value(text: &str, secret: bool, secrets: &Secrets) -> Value {
-    let clean = without_controls(text);
-    let hidden = secret || secrets.occur_in(text) || secrets.occur_in(&clean);
-    Value::from(clean.as_ref()).sensitive_if(hidden)
+/// Returns the text of an output without control characters.
+fn output_value(text: &str, secret: bool) -> Value {
+    Value::from(without_controls(text).as_ref()).sensitive_if(secret)
 }
 
 /// Whether a command certainly did not start, because login or a change of user failed.

@@ -134,8 +134,9 @@ impl LocalCommand {
             kill_on_drop: true,
         };
         let (stdout, stderr) = self.command.capture_buffers();
-        let mut stdout = PipeReader::new(child.stdout.take(), stdout, &self.command);
-        let mut stderr = PipeReader::new(child.stderr.take(), stderr, &self.command);
+        let (of_stdout, of_stderr) = self.command.redactors();
+        let mut stdout = PipeReader::new(child.stdout.take(), stdout, of_stdout);
+        let mut stderr = PipeReader::new(child.stderr.take(), stderr, of_stderr);
         let (conversation, prompt_listener, unanswered) =
             PromptResponder::for_command(&mut self.command);
         (stdout.prompt_listener, stderr.prompt_listener) =
@@ -334,11 +335,11 @@ struct PipeReader<P> {
 }
 
 impl<P: AsyncRead + Unpin> PipeReader<P> {
-    fn new(pipe: Option<P>, capture: CaptureBuffer, command: &Command) -> Self {
+    fn new(pipe: Option<P>, capture: CaptureBuffer, redactor: Redactor) -> Self {
         Self {
             pipe,
             capture,
-            redactor: command.redactor(),
+            redactor,
             prompt_listener: None,
         }
     }

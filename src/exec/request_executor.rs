@@ -50,8 +50,8 @@ impl RequestExecutor {
     /// Performs a request: restarts the host, passes through the chain of executors, or runs at
     /// once.
     ///
-    /// Passwords of the host are redacted in its output: a host that printed them would otherwise
-    /// bring them into logs and records.
+    /// Output that contains a secret of the command or a password of the host is marked: it would otherwise
+    /// get into logs and records.
     pub(super) async fn perform(
         &self,
         id: u64,
@@ -74,12 +74,13 @@ impl RequestExecutor {
         }
         if let Action::Run(command) = &mut request.action {
             command.secrets.append(&secrets);
+            secrets = command.hidden();
         }
         let mut result = match chain {
             Some(chain) => self.run_chain(&chain, id, request, ends).await,
             None => self.execute(id, request, ends).await,
         };
-        result.redact(&secrets);
+        result.hide(&secrets);
         result
     }
 
@@ -228,8 +229,7 @@ async fn echo_pieces(
     let Action::Run(command) = action else {
         return;
     };
-    let mut out = command.redactor();
-    let mut err = command.redactor();
+    let (mut out, mut err) = command.redactors();
     while let Some((stream, bytes)) = pieces.recv().await {
         let redactor = match stream {
             Stream::Stdout => &mut out,

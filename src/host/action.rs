@@ -250,15 +250,14 @@ impl Command {
         hidden
     }
 
-    /// Returns a redactor for one of the outputs.
+    /// Returns the redactors for stdout and stderr.
     ///
-    /// The redactor also removes the prompts of `sudo` and `su`, which carry a marker of Unfurl's
-    /// own.
-    pub fn redactor(&self) -> Redactor {
+    /// They also remove the prompts of `sudo` and `su`, which carry a marker of Unfurl's own.
+    pub fn redactors(&self) -> (Redactor, Redactor) {
         let marks = self.answers.iter().filter(|answer| {
             matches!(answer.question, Question::Become(_)) && !answer.prompt.is_empty()
         });
-        Redactor::new(&self.hidden(), marks.map(|answer| answer.prompt.clone()))
+        Redactor::pair(&self.hidden(), marks.map(|answer| answer.prompt.clone()))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::system::fs::{self, UnnamedFile};
 use crate::text::format_size;
-use crate::value::{Redactor, Secrets};
+use crate::value::Secrets;
 
 /// The default number of bytes of an output that are kept in memory.
 pub const DEFAULT_CAPTURE_LIMIT: usize = 1 << 20;
@@ -29,6 +29,7 @@ pub struct CapturedOutput {
     pub total: u64,
     /// The place of the other bytes. None if the middle was not kept and no setting of the user changes this.
     rest: Option<Box<OutputRest>>,
+    is_secret: bool,
 }
 
 /// The place of the bytes that are not in memory.
@@ -42,18 +43,12 @@ pub(super) enum OutputRest {
     File(OutputFile),
 }
 
-/// The file that holds a whole output, with the changes to make when it is read.
+/// The file that holds a whole output, with the texts to leave out when it is read.
 #[derive(Debug, Clone)]
 pub(super) struct OutputFile {
     file: Arc<UnnamedFile>,
-    edits: Vec<OutputEdit>,
-}
-
-/// A change of a captured output.
-#[derive(Debug, Clone)]
-enum OutputEdit {
-    Remove(Vec<u8>),
-    Redact(Secrets),
+    /// The texts to remove.
+    removed: Vec<Vec<u8>>,
 }
 
 impl PartialEq for OutputFile {
@@ -68,7 +63,7 @@ impl From<UnnamedFile> for OutputFile {
     fn from(file: UnnamedFile) -> Self {
         Self {
             file: Arc::new(file),
-            edits: Vec::new(),
+            removed: Vec::new(),
         }
     }
 }
@@ -76,11 +71,8 @@ impl From<UnnamedFile> for OutputFile {
 impl OutputFile {
     fn read(&self) -> Result<Vec<u8>, fs::Error> {
         let mut bytes = self.file.read()?;
-        for edit in &self.edits {
-            bytes = match edit {
-                OutputEdit::Remove(text) => without(&bytes, text),
-                OutputEdit::Redact(secrets) => redacted(&bytes, secrets),
-            };
+        for text in &self.removed {
+            bytes = without(&bytes, text);
         }
         Ok(bytes)
     }
@@ -128,6 +120,7 @@ impl CapturedOutput {
             head,
             tail: Vec::new(),
             rest: None,
+            is_secret: false,
         }
     }
 
@@ -148,6 +141,7 @@ impl CapturedOutput {
             tail,
             total,
             rest: rest.map(Box::new),
+            is_secret: false,
         }
     }
 
@@ -233,23 +227,29 @@ impl CapturedOutput {
             self.total -= (part.len() - kept.len()) as u64;
             *part = kept;
         }
-        self.edit_file(|| OutputEdit::Remove(text.to_vec()));
-    }
-
-    /// Replaces every occurrence of these secrets.
-    pub fn redact(&mut self, secrets: &Secrets) {
-        for part in [&mut self.head, &mut self.tail] {
-            let redacted = redacted(part, secrets);
-            self.total = self.total - part.len() as u64 + redacted.len() as u64;
-            *part = redacted;
-        }
-        self.edit_file(|| OutputEdit::Redact(secrets.clone()));
-    }
-
-    fn edit_file(&mut self, edit: impl FnOnce() -> OutputEdit) {
         if let Some(OutputRest::File(file)) = self.rest.as_deref_mut() {
-            file.edits.push(edit());
+            file.removed.push(text.to_vec());
         }
+    }
+
+    /// Whether a form of a secret occurs in the output, as far as it was kept.
+    pub(super) fn contains(&self, secrets: &Secrets) -> bool {
+        match self.whole() {
+            Ok(bytes) => secrets.occur_in_bytes(&bytes),
+            Err(_) => [&self.head, &self.tail]
+                .into_iter()
+                .any(|part| secrets.occur_in_bytes(part)),
+        }
+    }
+
+    /// Marks the output as secret: its values are complete, and nothing of it may be shown or recorded.
+    pub fn mark_secret(&mut self) {
+        self.is_secret = true;
+    }
+
+    /// Whether nothing of the output may be shown or recorded.
+    pub fn is_secret(&self) -> bool {
+        self.is_secret
     }
 
     /// Whether `head` and `tail` are not the whole output. [`Self::whole`] returns it if it was kept.
@@ -281,13 +281,6 @@ fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
     }
     let mut places = bytes.windows(text.len());
     places.position(|part| part == text)
-}
-
-fn redacted(bytes: &[u8], secrets: &Secrets) -> Vec<u8> {
-    let mut redactor = Redactor::new(secrets, []);
-    let mut redacted = redactor.push(bytes);
-    redacted.extend(redactor.finish());
-    redacted
 }
 
 /// The serialized form: UTF-8 output as text, other output as hexadecimal digits.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::change::Change;
 use super::fact::FactReading;
 use super::{Action, CapturedOutput, Question};
-use crate::value::Secrets;
+use crate::value::{HIDDEN_OUTPUT, Secrets};
 
 /// The result of an [`super::Action`]. Its variant corresponds to that of the action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,21 +33,31 @@ impl ActionResult {
         }
     }
 
-    /// Replaces every occurrence of these secrets in outputs and messages.
+    /// Hides these secrets: in messages each of them, and each output that contains a form of one as a whole.
     ///
-    /// Facts stay as they were read, because their readers parse them.
-    pub fn redact(&mut self, secrets: &Secrets) {
+    /// The output of a command stays complete for expressions and is marked. Facts stay as they were read,
+    /// because their readers parse them.
+    pub fn hide(&mut self, secrets: &Secrets) {
         if secrets.is_empty() {
             return;
         }
         match self {
-            Self::Run(output) => output.redact(secrets),
+            Self::Run(output) => {
+                output.exit.redact(secrets);
+                if output.contains(secrets) {
+                    output.mark_secret();
+                }
+            }
             Self::Transfer(output) => output.exit.redact(secrets),
             Self::Read(output) => output.exit.redact(secrets),
             Self::Change(output) => {
                 output.exit.redact(secrets);
                 for output in &mut output.outputs {
-                    output.redact(secrets);
+                    output.exit.redact(secrets);
+                    if output.contains(secrets) {
+                        output.stdout = CapturedOutput::from_bytes(HIDDEN_OUTPUT);
+                        output.stderr = CapturedOutput::from_bytes(HIDDEN_OUTPUT);
+                    }
                 }
             }
         }
@@ -208,10 +218,19 @@ impl Display for Exit {
 }
 
 impl RunOutput {
-    fn redact(&mut self, secrets: &Secrets) {
-        self.exit.redact(secrets);
-        self.stdout.redact(secrets);
-        self.stderr.redact(secrets);
+    fn contains(&self, secrets: &Secrets) -> bool {
+        self.stdout.contains(secrets) || self.stderr.contains(secrets)
+    }
+
+    /// Marks both outputs as secret.
+    pub fn mark_secret(&mut self) {
+        self.stdout.mark_secret();
+        self.stderr.mark_secret();
+    }
+
+    /// Whether nothing of the outputs may be shown or recorded.
+    pub fn is_secret(&self) -> bool {
+        self.stdout.is_secret() || self.stderr.is_secret()
     }
 
     /// Returns the output of a success that printed nothing.

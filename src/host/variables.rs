@@ -229,7 +229,9 @@ mod tests {
         ];
         assert_eq!(all, expected);
         assert_eq!(variables.get("USER"), Some("jane"));
-        assert_eq!(variables.hidden().parts(), ["hunter2", "sesame", "jane"]);
+        let hidden = variables.hidden();
+        let found = ["hunter2", "sesame", "jane"].map(|text| hidden.occur_in(text));
+        assert_eq!((found, hidden.len()), ([true; 3], 3));
     }
 
     #[test]
@@ -254,7 +256,9 @@ mod tests {
         assert_eq!(all, expected);
         let shown = r#"{"OLD": "<<REDACTED>>", "PATH": "<<REDACTED>>", "TOKEN": "<<REDACTED>>", "USER": "joe"}"#;
         assert_eq!(format!("{variables:?}"), shown);
-        assert_eq!(variables.hidden().parts(), ["hunter2", "before", "sesame"]);
+        let hidden = variables.hidden();
+        let found = ["hunter2", "before", "sesame"].map(|text| hidden.occur_in(text));
+        assert_eq!((found, hidden.len()), ([true; 3], 3));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::name::{ChangeId, Priority, Status};
 use crate::plan::{Plan, StepActivity, StepId, StepTarget};
 use crate::task::TaskEffect;
 use crate::topology::{Topology, snapshot};
-use crate::value::{Handle, Map, Value};
+use crate::value::{Handle, Map, Secrets, Value};
 
 /// The coordinator of one job: owns its topology, plan, tasks and scheduler.
 pub struct Engine {
@@ -41,6 +41,8 @@ pub struct Engine {
     pub(super) recorded_statuses: HashMap<Handle, Option<Status>>,
     /// Entities that read secrets for which it is unknown whether they have changed.
     pub(super) unknown_secrets: BTreeSet<Handle>,
+    /// The secrets that tasks have read, as far as they have run.
+    pub(super) secrets: Secrets,
     /// The relationships for which an operation has failed.
     pub(super) broken_relationships: HashSet<Handle>,
     /// Instances that tasks have added and that are not planned for yet, per task.
@@ -106,6 +108,7 @@ impl Engine {
             facts: JobFacts::default(),
             recorded_statuses: HashMap::new(),
             unknown_secrets: BTreeSet::new(),
+            secrets: Secrets::default(),
             broken_relationships: HashSet::new(),
             added_instances: Vec::new(),
             environment_writes: parts.environment_writes,

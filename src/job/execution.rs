@@ -14,7 +14,7 @@ use super::ports::TaskFolders;
 use super::schedule::Steps as _;
 use super::start::NextEffect;
 use super::task::TaskIndex;
-use crate::host::{ActionRequest, ActionResult, ChainNote};
+use crate::host::{Action, ActionRequest, ActionResult, ChainNote};
 use crate::name::Status;
 use crate::plan::StepId;
 use crate::task::EffectResult;
@@ -120,14 +120,25 @@ impl Engine {
         let mut requests = Vec::with_capacity(effects.len());
         for (task, effect) in effects {
             self.execution.running.insert(task);
-            requests.push((task, self.evaluation().request(*effect)));
+            let mut request = self.evaluation().request(*effect);
+            let secrets = self.secrets_of_job(task);
+            if let Action::Run(command) = &mut request.action
+                && !secrets.is_empty()
+            {
+                command.secrets.append(secrets);
+            }
+            requests.push((task, request));
         }
         requests
     }
 
     /// Handles the result of a task's effect.
-    pub fn complete(&mut self, task: TaskIndex, result: ActionResult) -> Result<(), Error> {
+    pub fn complete(&mut self, task: TaskIndex, mut result: ActionResult) -> Result<(), Error> {
         if self.execution.running.remove(&task) {
+            // A command was given the secrets; the executor of changes was not.
+            if matches!(result, ActionResult::Change(_)) {
+                result.hide(self.secrets_of_job(task));
+            }
             let next = self.proceed(task, Some(EffectResult::Action(result)))?;
             self.queue_next(task, next);
         }

@@ -7,7 +7,23 @@ use super::task::TaskIndex;
 use crate::task::TaskOutcome;
 use crate::value::{Map, Secrets, Value};
 
+/// The maximum number of secrets of finished tasks that are searched for in the output of each later task.
+const MAX_JOB_SECRETS: usize = 4096;
+
 impl Engine {
+    /// Adds the secrets that a task has read to those of the job, and returns the latter.
+    ///
+    /// A task can print what another one wrote into a file.
+    pub(super) fn secrets_of_job(&mut self, index: TaskIndex) -> &Secrets {
+        if self.secrets.len() < MAX_JOB_SECRETS {
+            let of_task = self.secrets_of(index);
+            if !of_task.is_empty() {
+                self.secrets.append(&of_task);
+            }
+        }
+        &self.secrets
+    }
+
     /// Returns the secrets among the values that a task has read.
     pub(super) fn secrets_of(&self, index: TaskIndex) -> Secrets {
         let reads = &self.ledger.tasks[index].reads;
@@ -18,9 +34,9 @@ impl Engine {
         secrets
     }
 
-    /// Hides the secrets of a task in its messages: those of the outcome, and the error in its result.
-    pub(super) fn hide_secrets(&self, index: TaskIndex, outcome: &mut TaskOutcome) {
-        let secrets = self.secrets_of(index);
+    /// Hides the secrets of a task in its messages: those of the outcome, and its result.
+    pub(super) fn hide_secrets(&mut self, index: TaskIndex, outcome: &mut TaskOutcome) {
+        let secrets = self.secrets_of_job(index).clone();
         if secrets.is_empty() {
             return;
         }
@@ -31,8 +47,10 @@ impl Engine {
             let marks = result.own_marks();
             let hidden = match result.reveal() {
                 Value::Str(text) => Value::from(secrets.redact(text)),
-                Value::Map(fields) => Value::from(with_error_hidden(fields, &secrets)),
-                _ => return result,
+                Value::Map(fields) => {
+                    secrets.mark(Value::from(with_error_hidden(fields, &secrets)))
+                }
+                _ => return secrets.mark(result),
             };
             hidden.marked(marks)
         });

@@ -4,7 +4,7 @@
 
 use crate::host::{ActionResult, Exit, RunOutput};
 use crate::text::OutputFilter;
-use crate::value::Secrets;
+use crate::value::{HIDDEN_OUTPUT, Secrets};
 
 /// The maximum length of a last line that is shown, in characters.
 const MAX_LAST_LINE_CHARS: usize = 300;
@@ -86,7 +86,12 @@ impl TaskFailure {
 }
 
 /// Returns the last non-empty line of the error output, or else of the standard output.
+///
+/// Instead of output with a secret, a line says that it is hidden.
 fn last_line(output: &RunOutput) -> Option<String> {
+    if output.is_secret() {
+        return Some(HIDDEN_OUTPUT.to_owned());
+    }
     let last = |text: &str| {
         let text = OutputFilter::plain(text);
         let line = text

@@ -249,7 +249,7 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> RegisteredR
     let mut long_outputs = Vec::new();
     let own = match result {
         ActionResult::Run(output) => {
-            let secret = step.options.secret;
+            let secret = step.options.secret || output.is_secret();
             let convert = move |text: &str| Value::from(text.trim_end()).sensitive_if(secret);
             let outputs = [("stdout", &output.stdout), ("stderr", &output.stderr)];
             let texts = outputs.map(|(name, captured)| {

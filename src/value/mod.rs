@@ -10,7 +10,7 @@ mod json;
 pub mod limits;
 mod marks;
 mod percent_encoding;
-mod secret;
+mod redaction;
 pub mod units;
 mod upstream_form;
 mod value;
@@ -25,5 +25,7 @@ pub use duration::seconds;
 pub use env_rules::{EnvRuleOptions, filter_env, replace_variables};
 pub use marks::Marks;
 pub use percent_encoding::{decode_percent, encode_percent};
-pub use secret::{Redactor, Secrets};
-pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value, insert_some};
+pub use redaction::{Redactor, Secrets, set_existing_names};
+pub use value::{
+    External, ExternalKind, HIDDEN_OUTPUT, Handle, List, Map, REDACTED, Value, insert_some,
+};

@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// The text that replaces a sensitive value in messages and files.
 pub const REDACTED: &str = "<<REDACTED>>";
 
+/// The line that is shown instead of the rest of an output in which a secret was found.
+pub const HIDDEN_OUTPUT: &str = "<<REDACTED>> (output hidden, because it contains a secret)";
+
 /// A map that keeps the order of its keys.
 pub type Map = indexmap::IndexMap<Arc<str>, Value>;
 

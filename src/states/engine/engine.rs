@@ -13,6 +13,7 @@ use super::aggregate_candidates::AggregateCandidates;
 use super::call_stack::CallFrame;
 use super::graph::{RequisiteGraph, SetId, to_index};
 use super::options::{EngineOptions, Timestamp};
+use super::outcome_secrets::{hide_secrets, secrets_of};
 use super::pending_batch::PendingBatch;
 use super::requisite_status::{RequisiteStatus, SetTally};
 use super::result::{ChunkStatus, StateResult, TestResult};
@@ -23,13 +24,15 @@ use crate::host::fact::{Domain, Fact};
 use crate::states::{
     ChunkIndex, FactCache, LowData, Mode, ModuleContext, RunOrdering, StateOutcome,
 };
-use crate::value::{FoldMap, Map, Value};
+use crate::value::{FoldMap, Map, Secrets, Value};
 
 /// The engine that runs the states of one machine. Pure: performs no I/O and reads no clock; it returns
 /// actions and receives their results.
 pub struct Engine {
     pub(super) low: Arc<LowData>,
     pub(super) context: Arc<ModuleContext>,
+    /// The sensitive values of the pillar and of the states' arguments.
+    secrets: Secrets,
     pub(super) options: EngineOptions,
     pub(super) graph: RequisiteGraph,
     pub(super) now: Timestamp,
@@ -186,6 +189,7 @@ impl Engine {
             aggregates: AggregateCandidates::of(&low, &options),
             prefetched: is_disabled,
             batch: PendingBatch::default(),
+            secrets: secrets_of(&low, &context),
             graph,
             low,
             context,
@@ -392,11 +396,11 @@ impl Engine {
     pub(super) fn complete_run(
         &mut self,
         mut running: Box<RunningState>,
-        outcome: StateOutcome,
+        mut outcome: StateOutcome,
     ) -> Option<Box<RunningState>> {
         let chunk = running.chunk;
+        hide_secrets(&self.secrets, &mut outcome);
         if let CallPurpose::Test { of, watched } = running.purpose {
-            let mut outcome = outcome;
             if watched && outcome.changes.is_empty() {
                 outcome.changes = Map::from_iter([("watch".into(), Value::str("watch"))]);
                 outcome.result = None;

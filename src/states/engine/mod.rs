@@ -14,6 +14,7 @@ mod evaluate;
 mod graph;
 mod listen;
 mod options;
+mod outcome_secrets;
 mod pending_batch;
 mod prefetch;
 mod requisite_status;
