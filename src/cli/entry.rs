@@ -21,7 +21,7 @@ use crate::ops::{
 };
 use crate::plan::WorkflowKind;
 use crate::system::console::{self, StandardStream};
-use crate::system::env;
+use crate::system::{env, memory};
 use crate::text::is_unsafe;
 
 /// The stack sizes to try for the main thread, in bytes.
@@ -41,6 +41,7 @@ pub fn main() -> ExitCode {
         run_guard();
         return ExitCode::SUCCESS;
     }
+    memory::protect();
     for size in STACK_SIZES {
         let thread = std::thread::Builder::new()
             .name("main".to_owned())

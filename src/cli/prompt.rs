@@ -7,6 +7,8 @@ use std::io::{BufRead, IsTerminal as _, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use super::output::Output;
 use crate::system::console::EscapedStderr;
 use crate::system::signals::Interrupts;
@@ -14,6 +16,9 @@ use crate::system::terminal::InputMode;
 
 /// The interval at which the wait for an answer checks for an interruption.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The length of most answers. A longer one is moved in memory, which leaves a copy behind.
+const LINE_CAPACITY: usize = 1024;
 
 /// A function that writes a question to one stream and reads the answer from another.
 pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
@@ -49,7 +54,7 @@ pub(super) fn line(
     let _hidden = (hidden && std::io::stdin().is_terminal()).then(InputMode::hidden);
     output.print_stderr(question);
     let answer = wait_for_answer(interrupts, || {
-        let mut line = String::new();
+        let mut line = Zeroizing::new(String::with_capacity(LINE_CAPACITY));
         let read = std::io::stdin().lock().read_line(&mut line);
         read.is_ok_and(|read| read > 0).then_some(line)
     });

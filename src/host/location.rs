@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::Address;
 use crate::value::Secrets;
@@ -153,12 +154,14 @@ pub struct Identities {
 }
 
 /// A secret text. [`Debug`] hides it, and it is never serialized.
+///
+/// The memory is overwritten when the last clone is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
+pub struct Secret(Arc<Zeroizing<String>>);
 
 impl Secret {
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(Arc::new(Zeroizing::new(text.into())))
     }
 
     pub fn reveal(&self) -> &str {

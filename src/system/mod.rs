@@ -13,6 +13,7 @@ pub mod http;
 pub mod limit_hints;
 pub mod lockfile;
 pub mod machine;
+pub mod memory;
 pub mod network;
 pub mod process;
 pub mod process_identity;

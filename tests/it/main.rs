@@ -44,6 +44,7 @@ mod locking;
 mod locks;
 mod long_output;
 mod machine;
+mod memory;
 mod merging;
 mod model;
 mod nested;
