@@ -14,7 +14,7 @@ use super::commands::{
 };
 use super::limits;
 use super::output::{Context, Output};
-use super::route::route;
+use super::route::{route, split_variables};
 use crate::cli::left_out;
 use crate::ops::{
     Failure, FailureKind, GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, schema,
@@ -71,7 +71,7 @@ fn widen_heap() {
 
 fn start() -> ExitCode {
     widen_heap();
-    let words = route(env::arguments());
+    let words = split_variables(route(env::arguments()));
     let (cli, is_json) = match parse_command_line(words) {
         Ok(parsed) => parsed,
         Err(error) => {

@@ -144,7 +144,7 @@ impl Evaluation<'_> {
         ]);
         let vars = &mut task.inputs.context.vars;
         for (name, value) in &self.options.vars {
-            vars.set(name.as_str(), Var::Value(Value::from(value.as_str())));
+            vars.set(name.as_str(), Var::Value(value.clone()));
         }
         vars.set("task", Var::Value(settings));
         let connections = self.connections_variable(task.spec.target, &task.spec.operation);

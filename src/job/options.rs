@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::host::{ExecutorChain, Variables};
 use crate::plan::JobGoal;
+use crate::value::Value;
 
 /// How much of a job is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,5 +40,5 @@ pub struct JobOptions {
     /// The executors through which commands of operations run.
     pub chain: Option<Arc<ExecutorChain>>,
     /// Variables that the user sets for all expressions.
-    pub vars: Vec<(String, String)>,
+    pub vars: Vec<(String, Value)>,
 }

@@ -47,7 +47,7 @@ pub use crate::exec::{
     GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, watch_signals,
 };
 pub use crate::export::json_schema as schema;
-pub use crate::session::{PlannedInput, SessionOptions, VarFile};
+pub use crate::session::{GivenVariable, PlannedInput, SessionOptions, VarFile};
 
 pub use failure::{Failure, FailureKind};
 pub use frontend::{Decision, JobFrontend, JobReport};

@@ -22,8 +22,8 @@ use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
 use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan;
 use crate::secret::Keyring;
-use crate::session::Session;
-use crate::session::topology_with_orphans;
+use crate::session::{GivenVariable, Session, topology_with_orphans};
+use crate::value::Value;
 
 /// A planned job with the data for its report.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ pub(super) fn create_engine(
         capture: request.run.capture.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT),
         environment,
         chain,
-        vars: request.session.vars.clone(),
+        vars: job_variables(session),
     };
     let parts = EngineParts {
         topology,
@@ -143,6 +143,26 @@ pub(super) fn create_engine(
         saved_templates: kept_templates,
         secret_inputs,
     })
+}
+
+/// Returns the variables that expressions of tasks see: the `--var` options. Those of sensitive inputs are
+/// sensitive.
+fn job_variables(session: &Session) -> Vec<(String, Value)> {
+    let inputs = &session.service.topology.inputs;
+    let is_secret = |name: &str| {
+        let input = name
+            .strip_prefix("input_")
+            .and_then(|name| inputs.get(name));
+        input.is_some_and(|input| input.is_sensitive())
+    };
+    let variable = |given: &GivenVariable| {
+        let text = Value::str(given.text.as_str());
+        (
+            given.name.clone(),
+            text.sensitive_if(is_secret(&given.name)),
+        )
+    };
+    session.options.vars.iter().map(variable).collect()
 }
 
 /// Returns the locator of the hosts on which the job runs.

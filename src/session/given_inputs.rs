@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::input_source::InputSource;
-use super::options::SessionOptions;
+use super::options::{GivenVariable, SessionOptions};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::expr::is_template;
 use crate::project::FileLoader;
 use crate::system::env::Env;
 use crate::text::did_you_mean;
@@ -23,8 +24,8 @@ const OPTION_PREFIX: &str = "input_";
 pub(super) struct GivenInputs {
     /// The files of `--var-file`, in order.
     files: Vec<Node>,
-    /// The names and texts of `--var input_NAME`.
-    options: Vec<(String, String)>,
+    /// The `--var input_NAME` options, without the prefix of their names.
+    options: Vec<GivenVariable>,
     /// The names of all other `--var` options.
     other_options: Vec<String>,
     /// The environment variables that begin with [`VARIABLE_PREFIX`] and are not empty.
@@ -65,10 +66,13 @@ impl GivenInputs {
             }
             given.files.push(root);
         }
-        for (name, text) in &options.vars {
-            match name.strip_prefix(OPTION_PREFIX) {
-                Some(input) => given.options.push((input.to_owned(), text.clone())),
-                None => given.other_options.push(name.clone()),
+        for variable in &options.vars {
+            match variable.name.strip_prefix(OPTION_PREFIX) {
+                Some(input) => given.options.push(GivenVariable {
+                    name: input.to_owned(),
+                    ..variable.clone()
+                }),
+                None => given.other_options.push(variable.name.clone()),
             }
         }
         let variables = env.all().iter();
@@ -81,16 +85,20 @@ impl GivenInputs {
     }
 
     /// Returns the values, lowest precedence first. `known` are the names of the inputs.
+    ///
+    /// `takes_text` says whether the text of a file is the value of an input, and not YAML.
     pub(super) fn values(
         &self,
         known: &[Arc<str>],
         is_sensitive: &dyn Fn(&str) -> bool,
+        takes_text: &dyn Fn(&str) -> bool,
         problems: &mut Diagnostics,
     ) -> Vec<GivenValue> {
         let names = InputNames {
             known,
             set: known.iter().map(|name| &**name).collect(),
             is_sensitive,
+            takes_text,
         };
         let mut values = self.values_of_variables(&names, problems);
         values.extend(self.values_of_files(&names, problems));
@@ -175,13 +183,21 @@ impl GivenInputs {
             problems.push(Diagnostic::warning(message).help(help));
         }
         let mut values = Vec::new();
-        for (name, text) in &self.options {
+        for given in &self.options {
+            let name = &given.name;
             if !names.contains(name) {
                 let message = format!("`--var input_{name}` sets no input of the service template");
                 problems.push(names.unknown(&message, name, Span::NONE));
                 continue;
             }
-            match parse_value(text) {
+            let value = if given.is_literal && (names.takes_text)(name) {
+                // The text of a file is no template either.
+                let text = given.text.as_str();
+                Ok(Value::str(text).data_if(is_template(text)))
+            } else {
+                parse_value(&given.text)
+            };
+            match value {
                 Ok(value) => values.push(GivenValue {
                     name: name.as_str().into(),
                     value,
@@ -202,6 +218,7 @@ struct InputNames<'a> {
     known: &'a [Arc<str>],
     set: HashSet<&'a str>,
     is_sensitive: &'a dyn Fn(&str) -> bool,
+    takes_text: &'a dyn Fn(&str) -> bool,
 }
 
 impl InputNames<'_> {

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostics, Span};
 use crate::ensemble::Manifest;
 use crate::project::Environment;
 use crate::topology::TopologyInputs;
-use crate::tosca::{InputOrigin, PropertyDef, ServiceTemplate};
+use crate::tosca::{DataKind, InputOrigin, PropertyDef, ServiceTemplate};
 use crate::value::{Map, Value};
 use crate::yaml::Node;
 
@@ -59,6 +59,23 @@ fn is_sensitive(service: &ServiceTemplate, values: &Map, name: &str) -> bool {
         || values.get(name).is_some_and(Value::has_sensitive)
 }
 
+/// Whether a text is a value of an input as it stands, so that the text of a file needs no quotes.
+fn takes_text(service: &ServiceTemplate, name: &str) -> bool {
+    let definition = service.topology.inputs.get(name);
+    definition.is_none_or(|it| {
+        matches!(
+            it.schema.kind,
+            DataKind::Any
+                | DataKind::String
+                | DataKind::Timestamp
+                | DataKind::Version
+                | DataKind::Json
+                | DataKind::Xml
+                | DataKind::Scalar(_)
+        )
+    })
+}
+
 /// Returns the inputs of the topology.
 ///
 /// Precedence, highest first: `--var input_x`, `--var-file`, `UNFURL_INPUT_x`, the environment, the ensemble's
@@ -83,7 +100,11 @@ pub(super) fn resolve(layers: &InputLayers<'_>, problems: &mut Diagnostics) -> R
     let undeclared = undeclared.filter(|name| !service.topology.inputs.contains_key(*name));
     known.extend(undeclared.cloned());
     let is_sensitive = |name: &str| is_sensitive(service, &supplied.inputs.values, name);
-    for given in layers.given.values(&known, &is_sensitive, problems) {
+    let takes_text = |name: &str| takes_text(service, name);
+    let values = layers
+        .given
+        .values(&known, &is_sensitive, &takes_text, problems);
+    for given in values {
         supplied.set(given.name, given.value, given.source);
     }
     in_order_of_declaration(service, supplied)
@@ -135,7 +156,7 @@ mod tests {
     use crate::diagnostic::{SourceId, Sources};
     use crate::ensemble::ManifestSource;
     use crate::project::{Environments, FileLoader};
-    use crate::session::SessionOptions;
+    use crate::session::{GivenVariable, SessionOptions};
     use crate::system::env::Env;
     use crate::tosca::{self, NoImports, ReadOptions};
     use crate::yaml::{self, Limits};
@@ -186,10 +207,13 @@ topology_template:
         let options = ReadOptions::default();
         let (service, _) = tosca::read(&service, Path::new("/"), &mut NoImports, &options);
         let options = SessionOptions {
-            vars: vec![
-                ("input_a".to_owned(), "option".to_owned()),
-                ("other".to_owned(), "no input".to_owned()),
-            ],
+            vars: [("input_a", "option"), ("other", "no input")]
+                .map(|(name, text)| GivenVariable {
+                    name: name.to_owned(),
+                    text: text.to_owned().into(),
+                    is_literal: false,
+                })
+                .to_vec(),
             ..SessionOptions::default()
         };
         let env = Env::default();

@@ -46,7 +46,7 @@ pub(crate) use loader::{
     directories_of_includes, load, manifest, manifest_with_environment, package_targets,
 };
 pub(crate) use local_system_context::LocalSystem;
-pub use options::{SessionOptions, VarFile};
+pub use options::{GivenVariable, SessionOptions, VarFile};
 pub(crate) use orphans::topology as topology_with_orphans;
 pub(crate) use packages::PackageTarget;
 pub use planned_inputs::PlannedInput;

@@ -3,11 +3,31 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use zeroize::Zeroizing;
+
 /// A file with values of inputs that the user named with `--var-file`.
 #[derive(Debug, Clone)]
 pub struct VarFile {
     pub path: PathBuf,
     pub text: Arc<str>,
+}
+
+/// A variable that the user gave with `--var`.
+#[derive(Clone)]
+pub struct GivenVariable {
+    pub name: String,
+    pub text: Zeroizing<String>,
+    /// Whether the text is the value of an input that takes texts, and not YAML: if it comes from a file or from
+    /// the standard input.
+    pub is_literal: bool,
+}
+
+impl std::fmt::Debug for GivenVariable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GivenVariable")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The selection of an ensemble and its environment.
@@ -22,8 +42,8 @@ pub struct SessionOptions {
     pub environment: Option<String>,
     /// The folder of the home project; an empty path disables it.
     pub home: Option<PathBuf>,
-    /// The names and values of `--var` options.
-    pub vars: Vec<(String, String)>,
+    /// The `--var` options.
+    pub vars: Vec<GivenVariable>,
     /// The files of `--var-file`, in order.
     pub var_files: Vec<VarFile>,
     /// Whether another ensemble uses this one, so that values given with the command are not for this one.

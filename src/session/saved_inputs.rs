@@ -18,6 +18,14 @@ pub(crate) struct SavedInputs {
     pub(crate) sections: Vec<(String, Value)>,
 }
 
+/// Returns the form of a value in the ensemble. A text that is not to be evaluated is quoted.
+fn saved_form(value: &Value) -> Value {
+    match value {
+        Value::Data(inner) => Value::map([("q", Value::clone(inner))]),
+        other => other.clone(),
+    }
+}
+
 impl Session {
     /// Returns the values that the user gave with the command and that `spec.inputs` does not have yet.
     ///
@@ -39,9 +47,10 @@ impl Session {
             }
             let spec = self.manifest.root().get("spec");
             let own = spec.and_then(|spec| spec.get("inputs")?.get(name));
-            if own.is_none_or(|own| own.to_value() != *value) {
+            let value = saved_form(value);
+            if own.is_none_or(|own| own.to_value() != value) {
                 saved.names.push(Arc::clone(name));
-                saved.sections.push((input_section(name), value.clone()));
+                saved.sections.push((input_section(name), value));
             }
         }
         if problems.is_empty()

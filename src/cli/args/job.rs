@@ -53,7 +53,8 @@ pub(in crate::cli) struct PlanInputs {
     /// once
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) exclude: Vec<InstanceName>,
-    /// A variable for expressions; `input_NAME` sets an input of the topology
+    /// A variable for expressions; `input_NAME` sets an input of the topology. `@FILE` takes the text of a
+    /// file, `-` the standard input, and `@@` begins a text with `@`. `NAME=VALUE` can be one word
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
     pub(in crate::cli) var: Vec<String>,
     /// A YAML or JSON file with values of inputs, `-` for the standard input; may be given more than

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 
 use crate::cli::args::job::{CommitRecordArgs, DirtyArg, JobArgs};
 use crate::cli::output::Context;
+use crate::cli::request::given_values::GivenValues;
 use crate::cli::request::session::session_options;
-use crate::cli::request::var_files::var_files;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
 use crate::name::{EnumWords as _, TemplateName};
@@ -81,16 +81,15 @@ pub(in crate::cli) fn request(
 ) -> Result<JobRequest, Failure> {
     check_prune(&spec.workflow, args)?;
     check_resume_options(args)?;
-    let vars = variables(&args.any.inputs.var)?;
-    let var_files = var_files(&args.any.inputs.var_file, cx)?;
+    let given = GivenValues::read(&args.any.inputs.var, &args.any.inputs.var_file, cx)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let environment = args.any.inputs.use_environment.as_deref();
     let (names, options) = (&args.control.executors, &args.control.executor_opts);
     let query = args.any.query.clone();
     Ok(JobRequest {
         session: SessionOptions {
-            vars,
-            var_files,
+            vars: given.variables,
+            var_files: given.files,
             logfile: cx.global.logfile.clone(),
             locked: args.any.inputs.locked,
             ..session_options(&args.ensemble.ensemble, environment, cx)
@@ -206,18 +205,6 @@ fn goal(spec: JobSpec, args: &JobArgs) -> JobGoal {
         redo_in_doubt: args.control.redo_in_doubt,
         ..JobGoal::default()
     }
-}
-
-fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
-    let mut variables: Vec<(String, String)> = Vec::new();
-    for name_and_value in flat.chunks_exact(2) {
-        if variables.iter().any(|(name, _)| *name == name_and_value[0]) {
-            let message = format!("`--var {}` is given twice", name_and_value[0]);
-            return Err(Failure::usage(message));
-        }
-        variables.push((name_and_value[0].clone(), name_and_value[1].clone()));
-    }
-    Ok(variables)
 }
 
 /// Returns the options that the user set, in the form in which the job record stores them.

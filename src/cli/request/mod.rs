@@ -1,8 +1,8 @@
 //! Builders of the requests to use cases, shared by commands.
 
+pub(super) mod given_values;
 pub(super) mod hosts;
 pub(super) mod job;
 pub(super) mod session;
 pub(super) mod states;
-pub(super) mod var_files;
 pub(super) mod yaml_maps;

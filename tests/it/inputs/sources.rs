@@ -281,3 +281,108 @@ fn values_for_this_ensemble_do_not_reach_other_ensembles() {
     let variables = [("UNFURL_INPUT_SIZE", "large")];
     with_variables(&env, &variables, &["plan"]).succeeds();
 }
+
+/// Calls a plan with a file `given` as the standard input, and returns the value of an input there.
+fn planned(env: &TestEnv, name: &str, word: &str) -> String {
+    let name = format!("input_{name}");
+    let words = ["plan", "--output", "json", "--why", "--var", &name, word];
+    let run = env.unfurl_after("exec < given", &words).succeeds();
+    let json = run.json();
+    let inputs = &json.as_array().unwrap().last().unwrap()["inputs"];
+    let found = inputs.as_array().unwrap().iter();
+    let mut found = found.filter(|input| name.ends_with(input["name"].as_str().unwrap()));
+    found.next().unwrap()["value"].to_string()
+}
+
+#[test]
+fn an_option_takes_its_value_from_a_file_or_from_the_standard_input() {
+    let env = service().env();
+    for (text, greeting) in [
+        ("hi\n", "\"hi\""),
+        ("hi", "\"hi\""),
+        ("hi\r\n", "\"hi\""),
+        ("a\nb\n\n", "\"a\\nb\\n\""),
+        ("8080", "\"8080\""),
+        ("- [x: {", "\"- [x: {\""),
+        ("yes: no", "\"yes: no\""),
+        ("{{ 1 + 1 }", "\"{{ 1 + 1 }\""),
+        ("@f", "\"@f\""),
+        ("", "\"\""),
+    ] {
+        env.write("given", text);
+        assert_eq!(planned(&env, "greeting", "@given"), greeting, "{text:?}");
+        assert_eq!(planned(&env, "greeting", "-"), greeting, "{text:?}");
+    }
+    assert_eq!(planned(&env, "greeting", "@@given"), "\"@given\"");
+    assert_eq!(planned(&env, "greeting", "@@@x"), "\"@@x\"");
+    assert_eq!(planned(&env, "greeting", "a@b"), "\"a@b\"");
+    // A value that is no text is YAML, as on the command line.
+    env.write("given", "17\n");
+    assert_eq!(planned(&env, "port", "@given"), "17");
+    let word = env.work().join("given").display().to_string();
+    assert_eq!(planned(&env, "port", &format!("@{word}")), "17");
+    for words in [
+        ["--var", "input_port=@given"],
+        ["--var=input_port=17", "-v"],
+    ] {
+        let run = env.unfurl([&["plan"], &words[..]].concat()).succeeds();
+        assert!(run.stdout.contains("port: 17 "), "{run}");
+    }
+}
+
+#[test]
+fn a_file_for_an_option_is_a_regular_file_of_text() {
+    let env = service().env();
+    env.write("binary", "");
+    std::fs::write(env.work().join("binary"), [0xff, 0xfe]).unwrap();
+    nix::unistd::mkfifo(&env.work().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (word, expected) in [
+        ("@nothing", "nothing"),
+        ("@", "names no file after `@`"),
+        ("@.", "."),
+        ("@pipe", "pipe"),
+        ("@/dev/zero", "/dev/zero"),
+        ("@binary", "is not text in UTF-8"),
+    ] {
+        let run = env.unfurl(["plan", "--var", "input_greeting", word]);
+        assert!(
+            run.code != 0 && run.stderr.contains(expected),
+            "{word}: {run}"
+        );
+    }
+    for words in [
+        ["--var", "input_greeting", "-", "--var", "input_size", "-"],
+        ["--var", "input_greeting", "-", "--var-file", "-", "-v"],
+    ] {
+        env.unfurl([&["plan"], &words[..]].concat())
+            .exits(2)
+            .says(&["both take the standard input"]);
+    }
+    env.write("long", &"x".repeat(2000));
+    let words = ["plan", "--max-value", "1KiB", "--var", "input_greeting"];
+    env.unfurl([&words[..], &["@long"]].concat()).exits(1);
+    let run = env.unfurl_after("exec < long", &[&words[..], &["-"]].concat());
+    run.exits(1)
+        .says(&["too long for `--var input_greeting -`", "--max-value"]);
+}
+
+#[test]
+fn a_secret_from_a_file_is_on_no_command_line_and_in_no_output() {
+    let env = service().env();
+    env.write("pw", "s3cr3tword\n");
+    let text = env.read("ensemble.yaml").replace(
+        "echo {{ inputs.text }} >> out",
+        "tr '\\\\0' ' ' < /proc/$PPID/cmdline > line; echo {{ '::root::inputs::token' | eval }} {{ input_token }} > out",
+    );
+    env.write("ensemble.yaml", &text);
+    let run = env.unfurl(["deploy", "--approve", "--var", "input_token", "@pw", "-vv"]);
+    let run = run.succeeds();
+    assert_eq!(env.read("out"), "s3cr3tword s3cr3tword\n");
+    assert!(!run.all().contains("s3cr3t"), "{run}");
+    assert!(!env.read("line").contains("s3cr3t"), "{}", env.read("line"));
+    for (name, bytes) in env.files() {
+        let is_own = name.ends_with("work/pw") || name.ends_with("work/out");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(is_own || !text.contains("s3cr3tword"), "{name}: {text}");
+    }
+}
