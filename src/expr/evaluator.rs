@@ -17,7 +17,9 @@ use super::error::{Error, Site};
 use super::lazy::{LazyValue, Scene};
 use super::memo::Memo;
 use super::path::Segment;
-use super::ports::{EffectError, LocalContext, ReadError, SystemContext};
+use super::ports::{
+    EffectError, LocalContext, ReadError, SecretError, SecretRequest, SystemContext,
+};
 use super::reads::{Read, Reads};
 use super::requested_writes::RequestedWrites;
 use super::sandbox::sandbox_context;
@@ -409,6 +411,11 @@ impl Evaluator {
     /// Performs an effect that the user allowed.
     pub(super) fn perform(&self, effect: &Effect) -> Result<EffectOutput, EffectError> {
         self.0.system.perform(effect)
+    }
+
+    /// Gets a secret that is stored outside of the project.
+    pub(super) fn fetch_secret(&self, request: &SecretRequest) -> Result<Value, SecretError> {
+        self.0.system.fetch_secret(request)
     }
 
     /// Requests a change of a file. The change is performed only while the task that needs it runs.

@@ -47,8 +47,8 @@ pub use functions::{matches_schema, port_spec};
 pub use memo::Memo;
 pub use ports::{
     Clock, DirectoryOwner, EffectError, Effects, FixedSources, LocalContext, NullContext,
-    NullScope, Random, RandomError, ReadEnvironment, ReadError, ReadFiles, SystemContext, Yaml,
-    YamlError,
+    NullScope, Random, RandomError, ReadEnvironment, ReadError, ReadFiles, SECRETS_PERMISSION,
+    SecretError, SecretRequest, SystemContext, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;

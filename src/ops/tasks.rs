@@ -10,7 +10,7 @@ use crate::fleet::tasks::{
     HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
 use crate::project::{MANIFEST, ReadScope, Trust};
-use crate::session::{ExpressionWrites, LocalSystem, current_dir};
+use crate::session::{ExpressionWrites, LocalSystem, SecretSource, current_dir};
 use crate::system::env::Env;
 use crate::tasks::TaskOptions;
 use crate::value::Map;
@@ -64,6 +64,7 @@ fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
         secret_variables: BTreeSet::new(),
         locals: Map::new(),
         secrets: Map::new(),
+        backends: SecretSource::default(),
         metadata: Map::new(),
         trust: Trust::new(allowed.iter().cloned(), false),
     }

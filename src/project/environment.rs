@@ -12,7 +12,9 @@ use super::environment_aliases::AliasResolver;
 use super::environment_check::check_environment;
 use super::environment_merge::merge;
 use crate::diagnostic::{Diagnostics, Span};
+use crate::expr::is_template;
 use crate::lock::RemoteLockSettings;
+use crate::secret::SecretBackends;
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node, NodeKind, without_strategies};
 
@@ -106,6 +108,17 @@ impl Environments {
     }
 }
 
+/// Marks a value of the section `secrets`, unless it has to be evaluated: the mark would prevent that, and the
+/// function `secret` marks the result.
+fn secret_value(value: Value) -> Value {
+    let is_evaluated = match &value {
+        Value::Map(_) | Value::List(_) => true,
+        Value::Str(text) => is_template(text),
+        _ => false,
+    };
+    value.sensitive_if(!is_evaluated)
+}
+
 /// The environment that applies to an ensemble. Expressions in its values are not evaluated.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -113,8 +126,10 @@ pub struct Environment {
     /// The rules for environment variables, in order, in the form that [`crate::value::filter_env`] takes.
     pub variables: Vec<(String, Value)>,
     pub locals: Map,
-    /// The secret values, marked as sensitive.
+    /// The secret values. Those that are not evaluated are marked as sensitive.
     pub secrets: Map,
+    /// The places outside of the project that hold secrets.
+    pub secret_backends: SecretBackends,
     /// The settings of the lock that protects the ensemble against jobs on other machines.
     pub remote_lock: RemoteLockSettings,
     /// The problems found in the sections.
@@ -143,6 +158,8 @@ impl Environment {
             (shared, own) => own.or(shared),
         };
         let lock = lock.map(|lock| RemoteLockSettings::read(&lock, &mut problems));
+        let backends = root.get("secret_backends");
+        let backends = backends.map(|section| SecretBackends::read(section, &mut problems));
         Self {
             name: name.map(str::to_owned),
             variables: variables
@@ -152,8 +169,9 @@ impl Environment {
             locals: map("locals"),
             secrets: map("secrets")
                 .into_iter()
-                .map(|(key, v)| (key, v.sensitive()))
+                .map(|(key, value)| (key, secret_value(value)))
                 .collect(),
+            secret_backends: backends.unwrap_or_default(),
             remote_lock: lock.unwrap_or_default(),
             problems,
             root,

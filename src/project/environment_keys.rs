@@ -1,5 +1,6 @@
 //! The keys of an environment: tables for checks, completion and the schemas of editors.
 
+use crate::secret::SECRET_BACKEND_KEYS;
 use crate::yaml::{Shape, tables};
 
 use Shape::{Any, List, Map, MapOf, Of, Scalar, Text, Words};
@@ -10,6 +11,7 @@ tables! {
         "variables" Map, "Rules for environment variables";
         "locals" Map, "Local values";
         "secrets" Map, "Secret values";
+        "secret_backends" MapOf(&SECRET_BACKEND_KEYS), "Places outside of the project that hold secrets, by name";
         "connections" Map, "Relationship templates for connections to external systems";
         "instances" Map, "Node templates and instances that ensembles share";
         "repositories" Map, "TOSCA repositories, by name";

@@ -11,6 +11,7 @@ use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 const REPLACED_SECTIONS: &[&str] = &[
     "inputs",
     "secrets",
+    "secret_backends",
     "locals",
     "external",
     "connections",

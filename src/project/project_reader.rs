@@ -15,6 +15,7 @@ use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Proj
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::git::exposed_password_warning;
 use crate::lock::RemoteLockSettings;
+use crate::secret::SecretBackends;
 use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{Limits, Mapping, Node, NodeKind, Shape, expand_for_merging, tables};
@@ -242,6 +243,9 @@ impl ProjectReader<'_> {
                     check_environment(environment, self.problems);
                     if let Some(section) = environment.get("lfs_lock") {
                         RemoteLockSettings::read(section, self.problems);
+                    }
+                    if let Some(section) = environment.get("secret_backends") {
+                        SecretBackends::read(section, self.problems);
                     }
                 }
                 _ => self.report_mismatch(

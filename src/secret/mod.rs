@@ -5,7 +5,10 @@
 //! Records contain only a keyed digest of a secret, so that a change is detected and nothing is revealed. A
 //! [`Keyring`] takes the key from the vault password, or from a file that is never committed. Other sources
 //! of keys, such as user identities, can be added.
+//!
+//! [`SecretBackends`] gets secrets that are stored elsewhere, such as in a password manager.
 
+mod backend;
 mod derivation;
 mod error;
 mod key;
@@ -13,6 +16,7 @@ mod keyring;
 mod keys;
 mod vault;
 
+pub use backend::{BackendContext, BackendError, SECRET_BACKEND_KEYS, SecretBackends};
 pub use error::Error;
 pub use key::{DigestKey, KeyName};
 pub use keyring::Keyring;

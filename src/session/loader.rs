@@ -19,6 +19,7 @@ use super::orphan_templates::OrphanTemplates;
 use super::package_lock::PackageLock;
 use super::packages::{self, PackageTarget};
 use super::read_scope::{add_own_files, add_repositories_of_home, folder_of_repository};
+use super::secret_source::exposed_credentials;
 use super::service_reader::read_service;
 use super::session::Session;
 use super::unused_keys::unused_keys;
@@ -119,6 +120,7 @@ pub(super) fn load_with(
         packages,
     } = read;
     warnings.append(model.problems);
+    warnings.append(exposed_credentials(&environment, &found.env));
     let project = located.root().unwrap_or_else(|| located.folder());
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
     Ok(Session {

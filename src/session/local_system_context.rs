@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use super::expression_writes::ExpressionWrites;
+use super::secret_source::SecretSource;
 use crate::exec::perform_effect;
 use crate::expr::{
     Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, RandomError,
-    ReadEnvironment, ReadError, ReadFiles, Yaml, YamlError,
+    ReadEnvironment, ReadError, ReadFiles, SecretError, SecretRequest, Yaml, YamlError,
 };
 use crate::git::Repository;
 use crate::host::Variables;
@@ -54,6 +55,8 @@ pub(crate) struct LocalSystem {
     /// The `locals` section of the environment.
     pub(crate) locals: Map,
     pub(crate) secrets: Map,
+    /// The places outside of the project that hold secrets.
+    pub(crate) backends: SecretSource,
     /// The result of the function `get_ensemble_metadata`.
     pub(crate) metadata: Map,
     /// The actions that the project may perform.
@@ -128,6 +131,11 @@ impl Effects for LocalSystem {
             Some(_) => self.writes.check(effect),
             None => Ok(()),
         }
+    }
+
+    fn fetch_secret(&self, request: &SecretRequest) -> Result<Value, SecretError> {
+        self.backends
+            .fetch(request, &self.project, &self.trust, &self.scope)
     }
 }
 

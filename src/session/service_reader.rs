@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::decorators::decorated_templates;
 use super::expression_writes::ExpressionWrites;
 use super::local_system_context::LocalSystem;
+use super::secret_source::SecretSource;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::ensemble::JobTemporaryFolder;
 use crate::expr::{Context, Evaluator, Memo};
@@ -45,6 +46,7 @@ pub(crate) fn read_service(
         secret_variables: BTreeSet::new(),
         locals: Map::new(),
         secrets: Map::new(),
+        backends: SecretSource::default(),
         metadata: Map::new(),
         trust: Trust::default(),
         scope: ReadScope::of_folder(base),

@@ -13,6 +13,7 @@ use super::input_source::InputSource;
 use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use super::package_lock;
+use super::secret_source::SecretSource;
 use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
@@ -107,6 +108,7 @@ impl Session {
             secret_variables: BTreeSet::new(),
             locals: self.environment.locals.clone(),
             secrets: self.environment.secrets.clone(),
+            backends: SecretSource::new(&self.environment, &self.location.env),
             metadata: self.metadata(),
             trust: self.location.located.trust.clone(),
             scope,

@@ -21,12 +21,13 @@ use super::template::{NodeTemplate, RelationshipTemplate, Requirement, ServiceTe
 use super::types::{ROOT, Types};
 
 /// The functions that refer to a value without containing it.
-const REFERENCE_FUNCTIONS: [&str; 5] = [
+const REFERENCE_FUNCTIONS: [&str; 6] = [
     "get_env",
     "get_input",
     "get_property",
     "get_attribute",
     "secret",
+    "get_secret",
 ];
 
 impl ServiceTemplate {

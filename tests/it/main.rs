@@ -67,6 +67,7 @@ mod repos;
 mod run;
 mod salt;
 mod schemas;
+mod secret_backends;
 mod security;
 mod shim;
 mod ssh_config;

@@ -88,6 +88,7 @@ fn unrestricted_function(name: &str) -> Option<ExpressionFunction> {
         "get_dir" => files::get_dir,
         "container_image" => image::container_image,
         "local" | "secret" => values::context_value,
+        "get_secret" => values::backend_secret,
         "external" => values::external,
         "get_ensemble_metadata" => values::metadata,
         "_arguments" => values::arguments,

@@ -1,8 +1,9 @@
-//! The functions `sensitive`, `local`, `secret`, `external`, `get_ensemble_metadata` and `_arguments`, and
+//! The functions `sensitive`, `local`, `secret`, `get_secret`, `external`, `get_ensemble_metadata` and `_arguments`, and
 //! errors for functions that are not supported.
 
 use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
+use crate::expr::ports::{SECRETS_PERMISSION, SecretError, SecretRequest};
 use crate::expr::reads::Read;
 use crate::value::Value;
 
@@ -27,6 +28,36 @@ pub(super) fn context_value(call: &FunctionCall<'_>) -> Result<LazyValue, Error>
         value = value.sensitive();
     }
     Ok(LazyValue::Value(value))
+}
+
+/// The keys of a call of `get_secret`: the function itself and its options.
+const SECRET_OPTIONS: [&str; 3] = ["get_secret", "from", "field"];
+
+/// Gets a secret from a backend of the environment.
+pub(super) fn backend_secret(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let unknown = call
+        .map
+        .keys()
+        .find(|key| !SECRET_OPTIONS.contains(&&***key));
+    if let Some(option) = unknown {
+        let problem = format!("has no option `{option}`; its options are `from` and `field`");
+        return Err(call.fail(problem));
+    }
+    let name = call.value()?;
+    let name = call.require_text(&name, "the name of a secret")?.to_owned();
+    let request = SecretRequest {
+        name,
+        from: call.text("from")?,
+        field: call.text("field")?,
+    };
+    match call.evaluator.fetch_secret(&request) {
+        Ok(value) => Ok(LazyValue::Value(value.sensitive())),
+        Err(SecretError::NotPermitted) => Err(Error::Refused {
+            name: SECRETS_PERMISSION.to_owned(),
+            action: "runs a program or asks a server",
+        }),
+        Err(SecretError::Failed(problem)) => Err(call.fail(problem)),
+    }
 }
 
 pub(super) fn external(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {

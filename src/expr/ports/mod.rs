@@ -5,12 +5,14 @@ mod effects;
 mod error;
 mod null_context;
 mod null_scope;
+mod secrets;
 mod system;
 
 pub use effects::Effects;
 pub use error::{EffectError, RandomError, ReadError, YamlError};
 pub use null_context::{FixedSources, NullContext};
 pub use null_scope::NullScope;
+pub use secrets::{SECRETS_PERMISSION, SecretError, SecretRequest};
 #[cfg(test)]
 pub use system::json_as_yaml;
 pub use system::{
