@@ -28,6 +28,7 @@ use super::commands::merge_driver::MergeDriverArgs;
 use super::commands::plan::PlanArgs;
 use super::commands::recover::RecoverArgs;
 use super::commands::run::RunArgs;
+use super::commands::secret::SecretArgs;
 use super::commands::status::StatusArgs;
 use super::commands::task::TaskArgs;
 use super::commands::transfer::GetArgs;
@@ -108,6 +109,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
+    Secret(SecretArgs),
     Home(HomeArgs),
     Trust(TrustArgs),
     /// Record the results of a crashed job, or of a job whose record could not be saved

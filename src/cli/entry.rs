@@ -10,16 +10,19 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use super::command_line::{Cli, Command};
 use super::commands::{
     clone, commit, doctor, explain, export, fact, forward, git, history, home, hosts, init, job,
-    lock, merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
+    lock, merge_driver, op, plan, recover, run, secret, state, status, task, transfer, trust,
+    validate,
 };
 use super::limits;
 use super::output::{Context, Output};
+use super::prompt;
 use super::route::{route, split_variables};
 use crate::cli::left_out;
 use crate::ops::{
     Failure, FailureKind, GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, schema,
 };
 use crate::plan::WorkflowKind;
+use crate::secret::set_passphrase_prompt;
 use crate::system::console::{self, StandardStream};
 use crate::system::{env, memory};
 use crate::text::is_unsafe;
@@ -78,6 +81,7 @@ fn start() -> ExitCode {
             return print_usage(&error);
         }
     };
+    set_passphrase_prompt(prompt::passphrase);
     limits::apply(&cli.global);
     if let Some(folder) = cli
         .global
@@ -199,6 +203,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
             Ok(0)
         }
         Command::Lock { action } => lock::lock(&action, cx),
+        Command::Secret(args) => secret::secret(&args, cx),
         Command::Home(args) => home::home(&args, cx),
         Command::Trust(args) => trust::trust(&args, cx),
         Command::Recover(args) => recover::recover(&args, cx),

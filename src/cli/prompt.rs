@@ -64,6 +64,19 @@ pub(super) fn line(
     Some(answer?.trim_end_matches(['\r', '\n']).to_owned())
 }
 
+/// Asks for a passphrase without showing it. None without a terminal.
+pub(super) fn passphrase(question: &str) -> Option<String> {
+    if !std::io::stdin().is_terminal() {
+        return None;
+    }
+    let _hidden = InputMode::hidden();
+    EscapedStderr.write_all(question.as_bytes()).ok()?;
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    let line = line.trim_end_matches(['\r', '\n']).to_owned();
+    read.is_ok_and(|read| read > 0).then_some(line)
+}
+
 /// Asks on a separate thread and waits for the answer. None after an interruption.
 fn wait_for_answer<T: Send + 'static>(
     interrupts: &Interrupts,

@@ -54,12 +54,10 @@ pub(super) fn hide_like(recorded: &Value, current: &Value) -> Value {
         Value::Sensitive(_) => Value::str(REDACTED),
         other if !other.has_sensitive() => recorded.redacted(),
         other => match (recorded.reveal(), other) {
-            (Value::Map(old), Value::Map(new)) => {
-                Value::map(old.iter().map(|(key, old)| {
-                    let shown = new.get(key).map(|new| hide_like(old, new));
-                    (Arc::clone(key), shown.unwrap_or_else(|| old.redacted()))
-                }))
-            }
+            (Value::Map(old), Value::Map(new)) => Value::map(old.iter().map(|(key, old)| {
+                let shown = new.get(key).map(|new| hide_like(old, new));
+                (Arc::clone(key), shown.unwrap_or_else(|| old.redacted()))
+            })),
             _ => Value::str(REDACTED),
         },
     }

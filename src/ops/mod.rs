@@ -38,6 +38,7 @@ mod remote_lock;
 mod request;
 pub mod rescue;
 mod resume;
+pub mod secret;
 pub mod status;
 pub mod tasks;
 pub mod trust;

@@ -214,7 +214,8 @@ pub(super) fn plan_job(
     let mut warnings = plan::ineffective_names(&engine.options.goal, &plan, topology);
     if session.has_recorded_inputs() {
         let now = engine.inputs();
-        changed_secrets = input_digests::changed_secrets(secret_inputs.as_ref(), &now, &digest_keys);
+        changed_secrets =
+            input_digests::changed_secrets(secret_inputs.as_ref(), &now, &digest_keys);
         warnings.append(session.changed_inputs(&now, &changed_secrets));
     }
     session.warnings.append(warnings.clone());

@@ -340,7 +340,8 @@ impl<'a> FileLoader<'a> {
         }
         let root = parse(self.sources, source, &self.limits)?;
         let mut problems = Diagnostics::default();
-        let root = root.opened(&self.keys, &mut problems);
+        let folder = self.folder_of(source);
+        let root = root.opened(&self.keys.for_folder(&folder), &mut problems);
         self.check_closed(problems)?;
         Ok(root)
     }
@@ -352,7 +353,12 @@ impl<'a> FileLoader<'a> {
         if self.keys.skips() {
             return Ok(Node::new(NodeKind::Map(Mapping::default()), start, None));
         }
-        let opened = match self.keys.open(text) {
+        let folder = self.folder_of(source);
+        let keys = self.keys.clone();
+        let keys = keys.for_folder(&folder);
+        let path = self.sources.get(source).map(|source| source.path.display());
+        let subject = path.map(|path| format!("`{path}`")).unwrap_or_default();
+        let opened = match keys.open(text, &subject) {
             Ok(opened) => opened,
             Err(error) => {
                 let message = format!("this encrypted file cannot be decrypted: {error}");
@@ -370,7 +376,7 @@ impl<'a> FileLoader<'a> {
         let end = u32::try_from(opened.len()).unwrap_or(u32::MAX);
         self.hide(&[Span::new(source, 0, end)]);
         let mut problems = Diagnostics::default();
-        let root = parsed?.sensitive().opened(&self.keys, &mut problems);
+        let root = parsed?.sensitive().opened(&keys, &mut problems);
         self.check_closed(problems)?;
         Ok(root)
     }

@@ -88,7 +88,7 @@ impl From<Keys> for FolderKeys {
 
 impl TagReader for FolderKeys {
     fn read(&self, tag: &str, text: &str, path: &str) -> Option<Result<Value, TagError>> {
-        self.get().read(tag, text, path)
+        self.get().for_folder(&self.folder).read(tag, text, path)
     }
 }
 

@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn a_key_is_derived_as_other_programs_do() {
         let derived = derive("password", &Salt(*b"0123456789abcdef")).unwrap();
-        assert_eq!(hex(&*derived), "1b31bb76ffcb6d2666aeafee8691c0be7d51310f0781a4d04625d226828684b6\
-             4f6e137e3950fa1a9c5ab654bf8de4b17eeb7f5303bd176f63b4d2b4c0dd1ba1");
+        assert_eq!(
+            hex(&*derived),
+            "1b31bb76ffcb6d2666aeafee8691c0be7d51310f0781a4d04625d226828684b6\
+             4f6e137e3950fa1a9c5ab654bf8de4b17eeb7f5303bd176f63b4d2b4c0dd1ba1"
+        );
     }
 }

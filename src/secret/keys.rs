@@ -1,14 +1,15 @@
 //! The keys of one run, which open encrypted values and files.
 //!
-//! [`Keys`] reads the tagged values of YAML files. Another cipher needs a branch in [`is_encrypted`], in
-//! [`Keys::open`] and in the tags of [`Keys::read`].
+//! [`Keys`] open texts of Ansible Vault. [`FileKeys`] also open those of age, which are bound to their file's project.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use super::age::{AGE_TAG, AgeError, AgeKeys, is_age_text};
 use super::vault::{VaultOpenError, VaultText, VaultTextError, is_vault_text};
 use crate::system::env::Env;
 use crate::text::base64;
@@ -70,6 +71,9 @@ pub enum OpenError {
     /// The HMAC is right, but the content is not padded.
     #[error("{0}")]
     Padding(VaultOpenError),
+    /// The text of age cannot be opened.
+    #[error(transparent)]
+    Age(#[from] AgeError),
 }
 
 /// Describes the passwords that do not open a text with the id.
@@ -95,6 +99,7 @@ impl OpenError {
                  `environments: {{defaults: {{secrets: {{vault_secrets: }}}}}}` in `local/unfurl.yaml`",
                 password_variable(id)
             ),
+            Self::Age(error) => error.help().unwrap_or_default(),
         }
     }
 }
@@ -109,6 +114,15 @@ pub struct Keys {
     /// Whether values stay closed and count as redacted.
     skips: bool,
     opened: Arc<Mutex<OpenedTexts>>,
+    age: Arc<AgeKeys>,
+}
+
+/// The keys for the texts of one file.
+#[derive(Debug, Clone, Copy)]
+pub struct FileKeys<'a> {
+    keys: &'a Keys,
+    /// The folder of the file, whose project has the readers.
+    folder: &'a Path,
 }
 
 impl std::fmt::Debug for Keys {
@@ -135,6 +149,7 @@ impl Keys {
             passwords,
             skips: env.non_empty(SKIP_VARIABLE).is_some(),
             opened: Arc::default(),
+            age: Arc::default(),
         }
     }
 
@@ -154,12 +169,23 @@ impl Keys {
             passwords,
             skips: self.skips,
             opened: Arc::clone(&self.opened),
+            age: Arc::clone(&self.age),
         }
     }
 
     /// Returns the passwords of vaults. The first one encrypts.
     pub fn passwords(&self) -> &[VaultSecret] {
         &self.passwords
+    }
+
+    /// Returns the keys for the texts of a file in a folder.
+    pub fn for_folder<'a>(&'a self, folder: &'a Path) -> FileKeys<'a> {
+        FileKeys { keys: self, folder }
+    }
+
+    /// Returns the keys of age.
+    pub fn age(&self) -> &AgeKeys {
+        &self.age
     }
 
     /// Whether encrypted values and files stay closed, because the user wants it.
@@ -202,6 +228,33 @@ impl Keys {
     }
 }
 
+impl FileKeys<'_> {
+    /// Decrypts the text of a whole file. `subject` names it in the question for a passphrase.
+    pub fn open(&self, text: &str, subject: &str) -> Result<Zeroizing<Vec<u8>>, OpenError> {
+        if is_age_text(text.as_bytes()) {
+            let age = self.keys.age();
+            return Ok(age.open_file(text.as_bytes(), self.folder, subject)?);
+        }
+        self.keys.open(text)
+    }
+}
+
+impl TagReader for FileKeys<'_> {
+    fn read(&self, tag: &str, text: &str, path: &str) -> Option<Result<Value, TagError>> {
+        if tag != AGE_TAG {
+            return self.keys.read(tag, text, path);
+        }
+        if self.keys.skips() {
+            return Some(Ok(Value::from(REDACTED).sensitive()));
+        }
+        let opened = self.keys.age().open_value(text, path, self.folder);
+        Some(opened.map(Value::sensitive).map_err(|error| TagError {
+            help: error.help(),
+            reason: error.to_string(),
+        }))
+    }
+}
+
 /// Whether two ids mean the same password. The names of variables do not tell their case.
 fn is_same_id(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
@@ -209,7 +262,7 @@ fn is_same_id(one: &str, other: &str) -> bool {
 
 /// Whether the content of a file is encrypted in a format that [`Keys`] open.
 pub fn is_encrypted(content: &[u8]) -> bool {
-    is_vault_text(content)
+    is_vault_text(content) || is_age_text(content)
 }
 
 impl TagReader for Keys {

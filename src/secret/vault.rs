@@ -71,6 +71,18 @@ pub fn is_vault_text(text: &[u8]) -> bool {
     text.starts_with(MAGIC.as_bytes())
 }
 
+/// Returns the id in the header of a text. None if the header is damaged.
+pub fn vault_id(text: &str) -> Option<String> {
+    read_header(text.trim().lines().next().unwrap_or_default()).ok()
+}
+
+/// Checks the form of a text. No password is needed.
+pub fn check_vault_form(text: &str) -> Result<(), String> {
+    VaultText::parse(text)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
 impl VaultText {
     /// Parses a text. Blanks around lines are ignored.
     pub fn parse(text: &str) -> Result<Self, VaultTextError> {

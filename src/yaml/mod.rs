@@ -20,6 +20,7 @@ mod route;
 mod scalar;
 mod schema;
 mod tag_reader;
+mod tagged;
 mod tree;
 mod unindented_quotes;
 
@@ -37,6 +38,7 @@ pub use patch::{PatchError, apply};
 pub use route::{Patch, PatchOp, Route, RouteStep};
 pub use schema::Schema;
 pub use tag_reader::{TagError, TagReader};
+pub use tagged::{TaggedText, apply_tagged, tagged_nodes};
 
 #[cfg(test)]
 mod parse_tests;

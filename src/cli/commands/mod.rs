@@ -23,6 +23,8 @@ pub(super) mod op;
 pub(super) mod plan;
 pub(super) mod recover;
 pub(super) mod run;
+pub(super) mod secret;
+mod secret_rekey;
 pub(super) mod state;
 pub(super) mod status;
 pub(super) mod task;

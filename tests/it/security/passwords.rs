@@ -60,7 +60,10 @@ fn s4_a_password_that_a_host_prints_is_hidden() {
         let more = ["--output", format, "--", &command];
         let run = on_web1(&env, &sshd, "run", &more);
         assert!(run.all().contains("<<REDACTED>>"), "{run}");
-        assert!(!super::canary::is_leaked(Person::PASSWORD, run.all().as_bytes()), "{run}");
+        assert!(
+            !super::canary::is_leaked(Person::PASSWORD, run.all().as_bytes()),
+            "{run}"
+        );
     }
     let tasks = format!(
         "tasks: {{t: {{steps: [{{run: cat {leak}, register: r, quiet: true}}, \
