@@ -2,8 +2,8 @@
 
     hands.py UNFURL PYTHON CORPUS EXCEPTIONS.tsv [CASE...] [--keep FOLDER]
 
-PYTHON has Unfurl 1.2 (`tests/python.sh FOLDER tests/data/unfurl-packages.txt` creates it). A case of CORPUS
-is eligible if Unfurl deploys it with status ok and a second deploy by Unfurl runs no task. The checks of an
+PYTHON has Unfurl 1.2 (`tests/python.sh FOLDER tests/data/unfurl-packages.txt` creates it). Cases are those of
+CORPUS and of `tests/data/hands`. A case is eligible if Unfurl deploys it with status ok and a second deploy by Unfurl runs no task. The checks of an
 eligible case are:
 
     back    Unfurl deploys. Then UNFURL runs no task and changes no tracked byte. Its teardown leaves the
@@ -13,8 +13,8 @@ eligible case are:
     clean   UNFURL deploys in a git repository. All files that git ignores are deleted. Then UNFURL runs no
             task and changes no tracked byte.
 
-A failing check must have a row in EXCEPTIONS.tsv (case, check, reason). At most two cases may have one. A
-row whose check passes is a failure.
+A failing check must have a row in EXCEPTIONS.tsv (case, check, reason, and the command that shows it). At most
+two cases may have one. A row whose check passes, or whose command is none, is a failure.
 """
 
 import argparse
@@ -33,6 +33,7 @@ import yaml
 LEAST_CASES = 40
 MOST_EXCEPTIONS = 2
 CHECKS = ("back", "forth", "clean")
+OWN_CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "hands")
 # The .gitignore in Unfurl's project skeleton.
 GITIGNORE = """\
 .DS_Store
@@ -89,7 +90,8 @@ class Case:
 
     def __init__(self, name, options, base):
         self.name, self.base = name, base
-        self.source = os.path.join(options.corpus, name)
+        folders = (os.path.join(folder, name) for folder in (OWN_CASES, options.corpus))
+        self.source = next(folder for folder in folders if os.path.isdir(folder))
         self.work = os.path.join(base, "w")
         with open(os.path.join(self.source, "cmds")) as file:
             lines = [line.strip() for line in file]
@@ -430,7 +432,10 @@ def examine(name, options):
 def read_exceptions(path):
     with open(path) as file:
         rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
-    return {(name, check): reason for name, check, reason in rows}
+    for name, check, _, command in rows:
+        if name not in command.split() or "tests/hands.py" not in command:
+            sys.exit(f"error: {path}: the command of {name} {check} does not show it: {command}")
+    return {(name, check): reason for name, check, reason, _ in rows}
 
 
 def judge(results, exceptions, everything):
@@ -484,8 +489,9 @@ def main():
         os.makedirs(options.keep, exist_ok=True)
     names = options.cases or sorted(
         name
-        for name in os.listdir(options.corpus)
-        if os.path.exists(os.path.join(options.corpus, name, "cmds"))
+        for folder in (options.corpus, OWN_CASES)
+        for name in os.listdir(folder)
+        if os.path.exists(os.path.join(folder, name, "cmds"))
     )
     server = subprocess.Popen(
         [options.python, unfurl_server.__file__, address],

@@ -11,8 +11,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value, canonical_sha256};
 use crate::yaml::{
-    self, Expanded, KeySpec, KeyTable, Node, OtherKeys, Patch, PatchError, Route, Schema, Shape,
-    keys, tables,
+    self, EncryptedPlace, Expanded, KeySpec, KeyTable, Node, OtherKeys, Patch, PatchError, PatchOp,
+    Route, Schema, Shape, TagWriter, keys, tables,
 };
 
 /// The supported values of `apiVersion`.
@@ -63,6 +63,7 @@ pub struct Manifest {
     path: PathBuf,
     text: Arc<str>,
     expanded: Expanded,
+    writer: Arc<dyn TagWriter>,
 }
 
 /// The input of [`Manifest::read`]: a manifest's text, parsed and expanded.
@@ -73,6 +74,8 @@ pub struct ManifestSource {
     pub source: SourceId,
     /// The parsed tree, with merge directives expanded.
     pub expanded: Expanded,
+    /// The encoder of secrets in records.
+    pub writer: Arc<dyn TagWriter>,
 }
 
 impl Manifest {
@@ -92,6 +95,7 @@ impl Manifest {
             path: source.path,
             text: source.text,
             expanded: source.expanded,
+            writer: source.writer,
         })
     }
 
@@ -192,7 +196,39 @@ impl Manifest {
             })
             .map(|section| self.section_patch(section))
             .collect();
+        let patches = self.sealed_patches(patches);
         yaml::apply(&self.text, &self.expanded.raw, &patches)
+    }
+
+    /// Encrypts the secrets in patches. A secret that the text has already keeps its encrypted text.
+    fn sealed_patches(&self, mut patches: Vec<Patch>) -> Vec<Patch> {
+        let has_secrets = |patch: &Patch| match &patch.op {
+            PatchOp::Set(value) => value.has_sensitive() || self.expanded.raw.has_tags(),
+            PatchOp::Remove => false,
+        };
+        if !patches.iter().any(has_secrets) {
+            return patches;
+        }
+        let closed = yaml::parse_text(Schema::Core, &self.text).ok();
+        for Patch { route, op } in &mut patches {
+            let place = closed.as_ref().and_then(|closed| {
+                let (opened, closed) = (route.find(&self.expanded.raw)?, route.find(closed)?);
+                Some(EncryptedPlace { opened, closed })
+            });
+            if let PatchOp::Set(value) = op {
+                *value = yaml::seal_or_keep(value, place, Some(&*self.writer));
+            }
+        }
+        patches
+    }
+
+    /// Encrypts the secrets in a value that is written outside of the manifest.
+    pub fn sealed(&self, value: &Value) -> Value {
+        if value.has_sensitive() {
+            yaml::seal(value, &*self.writer)
+        } else {
+            value.clone()
+        }
     }
 
     /// Returns true if the text has merge directives, which may use values of any key.
@@ -211,7 +247,10 @@ impl Manifest {
     pub fn with_sections_in(&self, text: &str, sections: &[(String, Value)]) -> Option<String> {
         let raw = yaml::parse_text(Schema::Core, text).ok()?;
         raw.as_map()?;
-        let patches = sections.iter().map(|section| self.section_patch(section));
+        let sealed = |(name, value): &(String, Value)| (name.clone(), self.sealed(value));
+        let patches = sections
+            .iter()
+            .map(|section| self.section_patch(&sealed(section)));
         yaml::apply(text, &raw, &patches.collect::<Vec<_>>()).ok()
     }
 

@@ -104,7 +104,7 @@ impl Record {
     ) {
         let name = job_file_name(report.head.start, self.job.as_str());
         let dry = report.is_dry_run();
-        let changelogs = Changelogs::of(report);
+        let changelogs = Changelogs::of(manifest, report);
         let folder = match (dry, changelogs.committed.is_empty()) {
             (true, _) => "planned",
             (false, true) => "jobs",
@@ -185,6 +185,14 @@ impl Record {
     }
 }
 
+/// Encrypts the secrets in the record of a task.
+fn sealed(manifest: &Manifest, record: Map) -> Map {
+    let entries = record.into_iter();
+    entries
+        .map(|(key, value)| (key, manifest.sealed(&value)))
+        .collect()
+}
+
 /// The records of a job's tasks as YAML text.
 #[derive(Debug, Default)]
 pub(super) struct Changelogs {
@@ -197,10 +205,10 @@ pub(super) struct Changelogs {
 }
 
 impl Changelogs {
-    fn of(report: &Report) -> Self {
+    fn of(manifest: &Manifest, report: &Report) -> Self {
         let mut texts = Self::default();
         for task in report.records() {
-            let record = task_record(task, report.head.id.as_str());
+            let record = sealed(manifest, task_record(task, report.head.id.as_str()));
             texts.add(record, task.end.is_none(), task.is_committed());
         }
         texts

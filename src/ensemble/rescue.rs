@@ -91,7 +91,9 @@ impl RescueFile {
 
     /// Creates the rescue data of a record that cannot be saved.
     pub fn of(record: &Record, manifest: &Manifest, previous: Option<String>) -> Self {
-        let section = |(name, value): &(String, Value)| (name.clone(), yaml::emit(value, 0));
+        let section = |(name, value): &(String, Value)| {
+            (name.clone(), yaml::emit(&manifest.sealed(value), 0))
+        };
         Self {
             format_version: FORMAT_VERSION,
             manifest: absolute(manifest.path()),

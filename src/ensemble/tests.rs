@@ -29,6 +29,7 @@ use crate::job::{
 };
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
 use crate::plan::{JobGoal, Plan, ResumedPlan};
+use crate::secret::{KeyName, Keys};
 use crate::system::fs;
 use crate::topology::testing::Model;
 use crate::value::{Map, Value};
@@ -371,7 +372,10 @@ fn amend(task: &mut TaskRecord, pick: &EndPick) {
         secret: pick.changed.then(|| SecretDigest {
             keys: vec!["command".to_owned()],
             value: pick.digest.clone(),
-            key: "key".to_owned(),
+            key: KeyName {
+                id: "key".to_owned(),
+                salt: "salt".to_owned(),
+            },
         }),
     };
     let end = task.end.as_mut().unwrap();
@@ -652,6 +656,7 @@ fn manifest(folder: &Path, inline: bool) -> Manifest {
         text,
         source,
         expanded,
+        writer: Arc::new(Keys::default()),
     })
     .unwrap()
 }

@@ -93,7 +93,7 @@ impl Engine {
 
     fn task_data(&self, task: &Task) -> TaskData {
         let inputs = task.reads.resolved.iter();
-        let inputs = inputs.map(|(name, value)| (Arc::clone(name), recorded(value)));
+        let inputs = inputs.map(|(name, value)| (Arc::clone(name), with_secrets(value)));
         let outcome = task.finished().map(|finished| &finished.outcome);
         let result = outcome.and_then(|outcome| outcome.result.as_ref());
         let outputs = outcome.and_then(|outcome| outcome.outputs.as_ref());
@@ -116,7 +116,7 @@ impl Engine {
             insert_some(&mut entries, ".added", change.added.clone());
             if !entries.is_empty() {
                 let key = self.topology.entity(*of).key.shared();
-                changes.insert(key, recorded(&Value::from(entries)));
+                changes.insert(key, with_secrets(&Value::from(entries)));
             }
         }
         changes
@@ -129,7 +129,7 @@ impl Engine {
             value: if dependency.value.is_null() {
                 Value::Null
             } else {
-                recorded(&dependency.value)
+                with_secrets(&dependency.value)
             },
             write_only: dependency.write_only,
         })
@@ -278,7 +278,12 @@ fn redacted_map(map: &Map) -> Map {
         .collect()
 }
 
-/// Returns a value as records of tasks contain it.
+/// Returns a value as records of tasks contain it. They encrypt or redact its secrets when they are written.
+fn with_secrets(value: &Value) -> Value {
+    without_directives(value.with_secret_externals_resolved())
+}
+
+/// Returns a value as records of tasks contain it, redacted.
 fn recorded(value: &Value) -> Value {
     without_directives(value.redacted())
 }

@@ -51,7 +51,8 @@ pub struct DependencyRecord {
     pub write_only: bool,
 }
 
-/// The values that a task has read and set, with secrets redacted.
+/// The values that a task has read and set. Inputs, changes and dependencies may be secret, and are written
+/// encrypted or redacted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskData {
     /// Evaluated inputs in the order of access.

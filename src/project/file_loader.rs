@@ -85,6 +85,11 @@ impl<'a> FileLoader<'a> {
         }
     }
 
+    /// Returns the keys that decrypt values.
+    pub fn keys(&self) -> &Keys {
+        &self.keys
+    }
+
     /// Sets the keys that decrypt values. At first, these are the passwords in environment variables.
     pub fn set_keys(&mut self, keys: Keys) {
         self.keys = keys;

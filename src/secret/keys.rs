@@ -10,11 +10,11 @@ use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
 use super::age::{AGE_TAG, AgeError, AgeKeys, is_age_text};
-use super::vault::{VaultOpenError, VaultText, VaultTextError, is_vault_text};
+use super::vault::{VaultOpenError, VaultText, VaultTextError, is_vault_text, seal};
 use crate::system::env::Env;
 use crate::text::base64;
 use crate::value::{REDACTED, Value};
-use crate::yaml::{TagError, TagReader};
+use crate::yaml::{EncryptedScalar, TagError, TagReader, TagWriter};
 
 /// The parts around the id in the name of a variable with a password.
 const VARIABLE_START: &str = "UNFURL_VAULT_";
@@ -107,6 +107,10 @@ impl OpenError {
 /// The contents opened so far, by digest of the encrypted text.
 type OpenedTexts = HashMap<[u8; 32], Zeroizing<Vec<u8>>>;
 
+/// The texts encrypted so far, by digest of their content. One job records the same secret many times, and each
+/// encryption takes some milliseconds.
+type SealedTexts = HashMap<[u8; 32], Arc<str>>;
+
 /// The keys of one run. Each text is decrypted once.
 #[derive(Clone, Default)]
 pub struct Keys {
@@ -114,6 +118,7 @@ pub struct Keys {
     /// Whether values stay closed and count as redacted.
     skips: bool,
     opened: Arc<Mutex<OpenedTexts>>,
+    sealed: Arc<Mutex<SealedTexts>>,
     age: Arc<AgeKeys>,
 }
 
@@ -150,6 +155,7 @@ impl Keys {
             skips: env.non_empty(SKIP_VARIABLE).is_some(),
             opened: Arc::default(),
             age: Arc::default(),
+            sealed: Arc::default(),
         }
     }
 
@@ -170,6 +176,8 @@ impl Keys {
             skips: self.skips,
             opened: Arc::clone(&self.opened),
             age: Arc::clone(&self.age),
+            // Another password goes first.
+            sealed: Arc::default(),
         }
     }
 
@@ -284,6 +292,41 @@ impl TagReader for Keys {
     }
 }
 
+/// Values are encrypted with the first password, as Unfurl does.
+impl TagWriter for Keys {
+    fn write(&self, value: &Value) -> Option<EncryptedScalar> {
+        let secret = self.passwords.first().filter(|_| !self.skips)?;
+        let value = value.with_externals_resolved().revealed();
+        let (tag, content) = match &value {
+            Value::Str(text) => ("!vault", Zeroizing::new(text.to_string())),
+            other => (
+                "!vault-json",
+                Zeroizing::new(serde_json::to_string(other).ok()?),
+            ),
+        };
+        let mut sealed = self.sealed.lock().unwrap_or_else(PoisonError::into_inner);
+        let digest = Sha256::new()
+            .chain_update(tag)
+            .chain_update([0])
+            .chain_update(content.as_bytes())
+            .finalize()
+            .into();
+        let text = match sealed.get(&digest) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let text = seal(content.as_bytes(), &secret.id, &secret.password).ok()?;
+                let text: Arc<str> = text.into();
+                sealed.insert(digest, Arc::clone(&text));
+                text
+            }
+        };
+        Some(EncryptedScalar {
+            tag: tag.into(),
+            text,
+        })
+    }
+}
+
 fn text_value(content: &[u8]) -> Result<Value, TagError> {
     let text = std::str::from_utf8(content).map_err(|_| TagError {
         reason: "its content is not UTF-8 text".to_owned(),
@@ -310,7 +353,6 @@ fn binary_value(content: &[u8]) -> Result<Value, TagError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::vault::seal;
     use super::*;
 
     fn keys(variables: &[(&str, &str)]) -> Keys {

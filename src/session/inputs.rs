@@ -199,6 +199,7 @@ topology_template:
                 root,
                 merges: Vec::new(),
             },
+            writer: Arc::new(crate::secret::Keys::default()),
         });
         let text = "{inputs: {a: environment, b: environment}}";
         let (_, section) = node(&mut sources, text);

@@ -473,6 +473,7 @@ pub(crate) fn read_manifest(
         text,
         source,
         expanded,
+        writer: Arc::new(loader.keys().clone()),
     })
 }
 

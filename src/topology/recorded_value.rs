@@ -47,6 +47,8 @@ pub(super) fn from_record(value: &Value) -> Value {
             None if is_evaluated(text) => value.clone(),
             None => value.clone().data(),
         },
+        // Unfurl never evaluates a recorded secret either.
+        Value::Sensitive(_) => value.clone().data(),
         Value::List(_) | Value::Map(_) if !has_evaluated(value) => value.clone().data(),
         Value::List(items) => Value::list(items.iter().map(from_record)),
         Value::Map(map) if !is_expression(map, value) => Value::from(

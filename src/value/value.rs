@@ -69,6 +69,8 @@ pub enum ExternalKind {
     Image,
     /// Any other value with parts, such as a port specification or a scalar with a unit.
     Other,
+    /// A secret that files contain in encrypted form. The expression has its text by its tag.
+    Encrypted,
 }
 
 /// A value that stands for an object outside the model.
@@ -169,11 +171,36 @@ impl Value {
         }
     }
 
+    /// Replaces each file, path and other object outside the model whose value is secret by this value, because its
+    /// expression could show the secret.
+    #[must_use]
+    pub fn with_secret_externals_resolved(&self) -> Self {
+        if !self.has_sensitive() {
+            return self.clone();
+        }
+        match self {
+            Self::External(external) => external.value.clone().sensitive(),
+            Self::Data(inner) => inner.with_secret_externals_resolved().data(),
+            Self::List(items) => {
+                Self::list(items.iter().map(Self::with_secret_externals_resolved))
+            }
+            Self::Map(map) => {
+                let entries = map.iter();
+                Self::map(entries.map(|(key, value)| {
+                    (Arc::clone(key), value.with_secret_externals_resolved())
+                }))
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Replaces each file, path and image by its plain value.
     #[must_use]
     pub fn with_externals_resolved(&self) -> Self {
         match self {
-            Self::External(external) if external.kind != ExternalKind::Other => {
+            Self::External(external)
+                if !matches!(external.kind, ExternalKind::Other | ExternalKind::Encrypted) =>
+            {
                 external.value.with_externals_resolved()
             }
             Self::Sensitive(inner) => inner.with_externals_resolved().sensitive(),

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::encrypted::EncryptedScalar;
 use super::quote::{self, Chomp, ScalarPosition, ScalarStyle};
 use crate::value::{List, Map, REDACTED, Value};
 
@@ -15,7 +16,7 @@ const LONGEST_SIMPLE_KEY: usize = 128;
 /// Writes a value as block YAML. Each line is indented by `indent` spaces and ends with a line break.
 ///
 /// Lists are not indented below their key, texts are quoted if any reader could take them for another type,
-/// and sensitive values are redacted.
+/// and sensitive values are redacted unless they are encrypted.
 pub fn emit(value: &Value, indent: usize) -> String {
     let mut writer = EmitWriter::new(true);
     writer.document(value, indent);
@@ -232,7 +233,14 @@ impl EmitWriter {
                 ScalarStyle::Literal(chomp) => self.literal(text, chomp, indent + 2),
                 style => quote::write_inline(&mut self.out, text, style),
             },
-            other => self.flow(other),
+            other => match EncryptedScalar::of_value(other) {
+                Some(encrypted) => {
+                    self.out.push_str(&encrypted.tag);
+                    self.out.push(' ');
+                    self.scalar(&Value::Str(encrypted.text), indent);
+                }
+                None => self.flow(other),
+            },
         }
     }
 
@@ -267,7 +275,14 @@ impl EmitWriter {
                 );
             }
             Value::Sensitive(_) | Value::External(_) | Value::Data(_) => {
-                self.out.push_str(REDACTED);
+                match EncryptedScalar::of_value(value) {
+                    Some(encrypted) => {
+                        self.out.push_str(&encrypted.tag);
+                        self.out.push(' ');
+                        self.flow(&Value::Str(encrypted.text));
+                    }
+                    None => self.out.push_str(REDACTED),
+                }
             }
             Value::List(items) => {
                 self.out.push('[');

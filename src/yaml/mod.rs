@@ -7,6 +7,7 @@
 mod builder;
 mod directive;
 mod emit;
+mod encrypted;
 mod expand;
 mod key_table;
 mod loader;
@@ -19,6 +20,7 @@ mod quote;
 mod route;
 mod scalar;
 mod schema;
+mod sealed;
 mod tag_reader;
 mod tagged;
 mod tree;
@@ -26,6 +28,7 @@ mod unindented_quotes;
 
 pub use builder::Limits;
 pub use emit::emit;
+pub use encrypted::EncryptedScalar;
 pub use expand::{Expanded, expand, expand_for_merging, without_strategies};
 pub use key_table::{KeySpec, KeyTable, OtherKeys, Shape};
 pub(crate) use key_table::{keys, tables};
@@ -37,6 +40,7 @@ pub use parse::{parse, parse_as, parse_text};
 pub use patch::{PatchError, apply};
 pub use route::{Patch, PatchOp, Route, RouteStep};
 pub use schema::Schema;
+pub use sealed::{EncryptedPlace, TagWriter, seal, seal_or_keep};
 pub use tag_reader::{TagError, TagReader};
 pub use tagged::{TaggedText, apply_tagged, tagged_nodes};
 

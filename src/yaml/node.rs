@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use super::Mapping;
+use super::encrypted::EncryptedScalar;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::value::{Map, Value};
 
@@ -159,7 +160,7 @@ impl Node {
     }
 
     /// Whether the node or one within it has an explicit tag.
-    pub(super) fn has_tags(&self) -> bool {
+    pub fn has_tags(&self) -> bool {
         self.0.has_tag
     }
 
@@ -252,8 +253,8 @@ impl Node {
         Diagnostic::error(message).label(self.span(), "")
     }
 
-    /// Converts the node to a value without positions. `!sensitive` and decryption mark the value as sensitive;
-    /// other tags are dropped.
+    /// Converts the node to a value without positions. `!sensitive` and decryption mark the value as sensitive,
+    /// an encrypted value stays encrypted, and other tags are dropped.
     pub fn to_value(&self) -> Value {
         let value = match self.kind() {
             NodeKind::Null => Value::Null,
@@ -261,7 +262,10 @@ impl Node {
             NodeKind::Int(number) => Value::Int(*number),
             NodeKind::Big(digits) => Value::Big(Arc::clone(digits)),
             NodeKind::Float(number) => Value::Float(*number),
-            NodeKind::Str(text) => Value::Str(Arc::clone(text)),
+            NodeKind::Str(text) => match EncryptedScalar::new(self.tag().unwrap_or_default(), text) {
+                Some(encrypted) => encrypted.to_value(None),
+                None => Value::Str(Arc::clone(text)),
+            },
             NodeKind::Seq(items) => Value::list(items.iter().map(Self::to_value)),
             NodeKind::Map(mapping) => {
                 let entries = mapping

@@ -116,7 +116,8 @@ impl Opening<'_> {
         let tag = node.tag().unwrap_or_default();
         let value = match self.reader.read(tag, text, &self.path) {
             None => return node.clone(),
-            Some(Ok(value)) => revealed(&value),
+            // The tags of nodes replace the marks of values.
+            Some(Ok(value)) => value.revealed(),
             Some(Err(error)) => {
                 let message = format!("this `{tag}` value cannot be decrypted: {}", error.reason);
                 let problem = Diagnostic::error(message).label(node.span(), "");
@@ -135,19 +136,6 @@ impl Opening<'_> {
             &Arc::from(OPENED_TAG),
             node.anchor().map(Arc::from),
         )
-    }
-}
-
-/// Returns a value without marks. The tags of nodes replace them.
-fn revealed(value: &Value) -> Value {
-    match value {
-        Value::Sensitive(inner) | Value::Data(inner) => revealed(inner),
-        Value::List(items) => Value::list(items.iter().map(revealed)),
-        Value::Map(map) => {
-            let entries = map.iter();
-            Value::map(entries.map(|(key, value)| (Arc::clone(key), revealed(value))))
-        }
-        other => other.clone(),
     }
 }
 
