@@ -203,7 +203,9 @@ impl Manifest {
     /// Encrypts the secrets in patches. A secret that the text has already keeps its encrypted text.
     fn sealed_patches(&self, mut patches: Vec<Patch>) -> Vec<Patch> {
         let has_secrets = |patch: &Patch| match &patch.op {
-            PatchOp::Set(value) => value.has_sensitive() || self.expanded.raw.has_tags(),
+            PatchOp::Set(value) => {
+                value.has_sensitive() || value.has_local() || self.expanded.raw.has_tags()
+            }
             PatchOp::Remove => false,
         };
         if !patches.iter().any(has_secrets) {
@@ -224,7 +226,7 @@ impl Manifest {
 
     /// Encrypts the secrets in a value that is written outside of the manifest.
     pub fn sealed(&self, value: &Value) -> Value {
-        if value.has_sensitive() {
+        if value.has_sensitive() || value.has_local() {
             yaml::seal(value, &*self.writer)
         } else {
             value.clone()

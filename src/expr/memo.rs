@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::{Equivalent, IndexMap, IndexSet};
@@ -18,7 +19,7 @@ use super::scope::Scope;
 
 /// The attributes evaluated during a job and the reads that each of them depends on.
 #[derive(Debug, Default)]
-pub struct Memo(Mutex<MemoState>);
+pub struct Memo(Mutex<MemoState>, AtomicBool);
 
 #[derive(Debug, Default)]
 struct MemoState {
@@ -157,6 +158,16 @@ impl Memo {
             }
         }
         found.into_iter().collect()
+    }
+
+    /// Notes that an evaluation has read a value of `locals`.
+    pub(super) fn note_local_read(&self) {
+        self.1.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether any evaluation has read a value of `locals`.
+    pub fn has_local_reads(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
     }
 
     /// Whether any direct or indirect read satisfies `is`.
@@ -402,7 +413,7 @@ fn is_unchanged(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bo
             let count = scope.instances(*from).len();
             value.as_int().and_then(|known| usize::try_from(known).ok()) == Some(count)
         }
-        Read::Entity(_) | Read::Input(_) | Read::Env(_) => true,
+        Read::Entity(_) | Read::Input(_) | Read::Env(_) | Read::Local(_) => true,
         Read::File(_) | Read::Volatile => false,
     }
 }

@@ -25,6 +25,8 @@ pub enum Read {
     },
     Input(Arc<str>),
     Env(Arc<str>),
+    /// A value of `locals`, by name.
+    Local(Arc<str>),
     /// A file, or a directory whose tree counts.
     File(PathBuf),
     /// A special key of an entity, such as `.targets`.

@@ -137,10 +137,15 @@ impl Evaluation<'_> {
         };
         let values: Vec<&Value> = entries.iter().map(|(_, value)| value).collect();
         if matches_unfurl_digest(&values, &last.digest_value) {
-            DetectedChange::None
-        } else {
-            DetectedChange::Values
+            return DetectedChange::None;
         }
+        let entries = self.entries_with_locals(task, keys);
+        let values: Vec<&Value> = entries.iter().map(|(_, value)| value).collect();
+        let has_locals = values.iter().any(|value| value.has_local());
+        if has_locals && matches_unfurl_digest(&values, &last.digest_value) {
+            return DetectedChange::None;
+        }
+        DetectedChange::Values
     }
 
     /// Evaluates the current values of record keys.

@@ -61,7 +61,7 @@ impl Evaluation<'_> {
         digest
     }
 
-    /// Returns the fields of Unfurl (Python), without values that have a secret in them.
+    /// Returns the fields of Unfurl (Python), without values that have a secret or a value of `locals` in them.
     ///
     /// Unfurl's digest has no key, so a secret in it could be guessed. Unfurl compares only the keys that a
     /// record lists, so that it does not miss the others.
@@ -69,7 +69,7 @@ impl Evaluation<'_> {
         let mut entries = DigestEntries::new();
         let mut has_secrets = false;
         let mut add = |key: String, value: &Value| {
-            if value.has_sensitive() {
+            if value.has_sensitive() || value.has_local() {
                 has_secrets = true;
             } else {
                 entries.push((key, value.clone()));

@@ -21,6 +21,7 @@ mod history;
 mod instance_updates;
 mod ledger;
 mod live_attributes;
+mod local_values;
 mod missing_secret;
 mod model_change;
 mod operation_host;

@@ -32,11 +32,11 @@ impl Engine {
     fn observe_one(&mut self, of: Handle, name: &Arc<str>, value: Value) -> Option<bool> {
         let of = self.topology.stand_in(of).unwrap_or(of);
         let live = is_live(&self.topology, of, name)?;
-        let topology = self.topology_mut();
         if live {
-            topology.set_attribute(of, name, value);
+            self.topology_mut().set_attribute(of, name, value);
         } else {
-            topology.observe_property(of, name, value);
+            let value = self.evaluation().mark_local(of, name, value);
+            self.topology_mut().observe_property(of, name, value);
         }
         Some(live)
     }
@@ -60,6 +60,7 @@ impl Engine {
             let Some(live) = self.observe_one(of, &name, value.clone()) else {
                 continue;
             };
+            let value = self.evaluation().mark_local(of, &name, value);
             let dependency = TaskDependency {
                 value,
                 live,
@@ -69,7 +70,11 @@ impl Engine {
             reads.dependencies.insert((of, name), dependency);
         }
         if read_inputs {
-            let value = Value::from(self.evaluation().inputs());
+            let inputs = self.evaluation().inputs();
+            let inputs = self
+                .evaluation()
+                .mark_locals(self.topology.inputs(), inputs);
+            let value = Value::from(inputs);
             let dependency = TaskDependency {
                 value,
                 live: false,
@@ -131,9 +136,14 @@ impl Engine {
         let own = &task.inputs;
         let place = |name: &str| own.raw.get_index_of(name).unwrap_or(own.declared);
         inputs.sort_by_key(|(name, _)| place(name).min(own.declared));
-        for (name, value) in inputs {
-            task.reads.resolved.insert(Arc::clone(name), value.clone());
-        }
+        let task = &self.ledger.tasks[index];
+        let evaluation = self.evaluation();
+        let inputs = inputs.into_iter().map(|(name, value)| {
+            let value = evaluation.mark_local_input(task, name, value.clone());
+            (Arc::clone(name), value)
+        });
+        let inputs: Vec<_> = inputs.collect();
+        self.ledger.tasks[index].reads.resolved.extend(inputs);
     }
 
     /// Sets an attribute on behalf of a task and records the change.

@@ -223,10 +223,17 @@ impl Engine {
 
     fn evaluate_section(&self, outputs: Map) -> Value {
         let evaluation = self.evaluation();
+        let nested = |root| {
+            let (inputs, outputs) = evaluation.nested_values(root);
+            let of_inputs = self.topology.inputs_of(root);
+            let of_outputs = self.topology.outputs_of(root);
+            let inputs = evaluation.mark_locals(of_inputs, inputs);
+            (inputs, evaluation.mark_locals(of_outputs, outputs))
+        };
         let values = SectionValues {
-            inputs: evaluation.inputs(),
-            outputs,
-            nested: &|root| evaluation.nested_values(root),
+            inputs: evaluation.mark_locals(self.topology.inputs(), evaluation.inputs()),
+            outputs: evaluation.mark_locals(self.topology.outputs(), outputs),
+            nested: &nested,
         };
         status_section(&self.topology, values)
     }

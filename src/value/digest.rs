@@ -5,7 +5,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::upstream_form::{FormChoice, SecretForm};
-use super::{REDACTED, Value};
+use super::{ExternalKind, REDACTED, Value};
 
 /// Returns the SHA-1 that Unfurl records for values in the given order, as lowercase hexadecimal (rule U-i).
 ///
@@ -70,16 +70,23 @@ fn feed_upstream(
         Value::Sensitive(inner) => match form(value) {
             SecretForm::Clear => feed_upstream(inner, feed, form),
             SecretForm::Redacted => feed(REDACTED.as_bytes()),
-            SecretForm::Reference => {
-                let reference = unfurl_json("ref", Value::str("::secret"));
-                feed_upstream(&reference, feed, form);
-            }
+            SecretForm::Reference => feed_reference("::secret", feed),
+        },
+        Value::External(external) if external.kind == ExternalKind::Local => match form(value) {
+            SecretForm::Reference => feed_reference("::local", feed),
+            SecretForm::Clear | SecretForm::Redacted => feed_upstream(&external.value, feed, form),
         },
         Value::Data(inner) => feed_upstream(inner, feed, form),
         Value::External(external) => {
             let stands_for = external.digest.as_ref().unwrap_or(&external.value);
             feed_upstream(stands_for, feed, form);
         }
+    }
+}
+
+fn feed_reference(to: &str, feed: &mut dyn FnMut(&[u8])) {
+    if let Value::Str(text) = unfurl_json("ref", Value::str(to)) {
+        feed(text.as_bytes());
     }
 }
 
@@ -141,6 +148,9 @@ impl<Into: Absorb> CanonicalWriter<Into> {
             }
             Value::Sensitive(_) => self.sink.absorb(b"x"),
             Value::Data(inner) => self.value(inner),
+            Value::External(external) if external.kind == ExternalKind::Local => {
+                self.value(&external.value);
+            }
             Value::External(external) => {
                 self.sink.absorb(b"e");
                 let stands_for = external.exact.as_ref().or(external.digest.as_ref());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{External, List, Map, Value};
+use super::{External, ExternalKind, List, Map, REDACTED, Value};
 
 /// The marks of a value and the values within it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,6 +62,33 @@ impl Value {
         match self {
             Self::Sensitive(inner) | Self::Data(inner) => inner.reveal(),
             other => other,
+        }
+    }
+
+    /// Marks the value as one of `locals` if the condition is true. Records do not contain it then.
+    #[must_use]
+    pub fn local_if(self, local: bool) -> Self {
+        if !local || self.is_null() || matches!(self, Self::Sensitive(_)) {
+            return self;
+        }
+        Self::External(Arc::new(External {
+            kind: ExternalKind::Local,
+            value: self,
+            parts: Map::new(),
+            expression: Self::str(REDACTED),
+            digest: None,
+            exact: None,
+        }))
+    }
+
+    /// Whether the value or any value within it is one of `locals`.
+    pub fn has_local(&self) -> bool {
+        match self {
+            Self::Sensitive(inner) | Self::Data(inner) => inner.has_local(),
+            Self::List(items) => items.iter().any(Self::has_local),
+            Self::Map(map) => map.values().any(Self::has_local),
+            Self::External(external) => external.kind == ExternalKind::Local,
+            _ => false,
         }
     }
 

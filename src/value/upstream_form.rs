@@ -1,6 +1,6 @@
 //! The forms that a secret may have in a digest of Unfurl, and the combinations of them to try.
 
-use super::Value;
+use super::{ExternalKind, Value};
 
 /// The form of a secret in a digest of Unfurl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub(super) enum SecretForm {
     Clear,
     /// The text that replaces secrets.
     Redacted,
-    /// The object of the function `secret`, of whatever name.
+    /// The object of the function `secret` or `local`, of whatever name.
     Reference,
 }
 
@@ -57,6 +57,9 @@ fn count_secrets(value: &Value) -> u32 {
         Value::Data(inner) => count_secrets(inner),
         Value::List(items) => sum(&mut items.iter().map(count_secrets)),
         Value::Map(map) => sum(&mut map.values().map(count_secrets)),
+        Value::External(external) if external.kind == ExternalKind::Local => {
+            count_secrets(&external.value).saturating_add(1)
+        }
         Value::External(external) => {
             count_secrets(external.digest.as_ref().unwrap_or(&external.value))
         }

@@ -71,6 +71,8 @@ pub enum ExternalKind {
     Other,
     /// A secret that files contain in encrypted form. The expression has its text by its tag.
     Encrypted,
+    /// A value of `locals`, or one that was computed from it. Records do not contain it.
+    Local,
 }
 
 /// A value that stands for an object outside the model.
@@ -181,14 +183,14 @@ impl Value {
         match self {
             Self::External(external) => external.value.clone().sensitive(),
             Self::Data(inner) => inner.with_secret_externals_resolved().data(),
-            Self::List(items) => {
-                Self::list(items.iter().map(Self::with_secret_externals_resolved))
-            }
+            Self::List(items) => Self::list(items.iter().map(Self::with_secret_externals_resolved)),
             Self::Map(map) => {
                 let entries = map.iter();
-                Self::map(entries.map(|(key, value)| {
-                    (Arc::clone(key), value.with_secret_externals_resolved())
-                }))
+                Self::map(
+                    entries.map(|(key, value)| {
+                        (Arc::clone(key), value.with_secret_externals_resolved())
+                    }),
+                )
             }
             other => other.clone(),
         }
@@ -199,7 +201,10 @@ impl Value {
     pub fn with_externals_resolved(&self) -> Self {
         match self {
             Self::External(external)
-                if !matches!(external.kind, ExternalKind::Other | ExternalKind::Encrypted) =>
+                if !matches!(
+                    external.kind,
+                    ExternalKind::Other | ExternalKind::Encrypted | ExternalKind::Local
+                ) =>
             {
                 external.value.with_externals_resolved()
             }

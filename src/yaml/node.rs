@@ -262,7 +262,8 @@ impl Node {
             NodeKind::Int(number) => Value::Int(*number),
             NodeKind::Big(digits) => Value::Big(Arc::clone(digits)),
             NodeKind::Float(number) => Value::Float(*number),
-            NodeKind::Str(text) => match EncryptedScalar::new(self.tag().unwrap_or_default(), text) {
+            NodeKind::Str(text) => match EncryptedScalar::new(self.tag().unwrap_or_default(), text)
+            {
                 Some(encrypted) => encrypted.to_value(None),
                 None => Value::Str(Arc::clone(text)),
             },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::encrypted::EncryptedScalar;
 use super::{Node, NodeKind};
-use crate::value::{REDACTED, Value};
+use crate::value::{ExternalKind, REDACTED, Value};
 
 /// An encoder of secret values, which a higher layer implements.
 pub trait TagWriter: std::fmt::Debug + Send + Sync {
@@ -67,6 +67,10 @@ pub fn seal_or_keep(
         Value::Sensitive(inner) => {
             let written = writer.and_then(|writer| writer.write(inner.reveal()));
             written.map_or_else(|| value.clone(), |text| text.to_value(Some(inner.reveal())))
+        }
+        Value::External(external) if external.kind == ExternalKind::Local => {
+            let hidden = external.value.clone().sensitive();
+            seal_or_keep(&hidden, place, writer)
         }
         Value::List(items) => {
             let sealed = |(index, item): (usize, &Value)| {

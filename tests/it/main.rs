@@ -68,6 +68,7 @@ mod run;
 mod salt;
 mod schemas;
 mod secret_backends;
+mod secret_records;
 mod security;
 mod shim;
 mod ssh_config;

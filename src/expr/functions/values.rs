@@ -20,6 +20,11 @@ pub(super) fn context_value(call: &FunctionCall<'_>) -> Result<LazyValue, Error>
     let Some(raw) = call.evaluator.system().context_value(call.name, key) else {
         return Ok(LazyValue::Value(Value::Null));
     };
+    if call.name == "local" {
+        let read = Read::Local(key.into());
+        call.evaluator.tracker().record_read(read, None);
+        call.evaluator.memo().note_local_read();
+    }
     let mut value = call.evaluator.evaluate_raw(&raw, call.scene, None)?;
     for part in rest.split("::").filter(|part| !part.is_empty()) {
         value = value.get(part).cloned().unwrap_or_default();
