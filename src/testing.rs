@@ -176,7 +176,9 @@ pub mod ui {
 
 /// Items of the crate's module `value`, re-exported for tests.
 pub mod value {
-    pub use crate::value::{Handle, Map, Value, canonical_sha256, hex, unfurl_digest};
+    pub use crate::value::{
+        Handle, Map, Redactor, Secrets, Value, canonical_sha256, hex, unfurl_digest,
+    };
 }
 
 /// Items of the crate's module `yaml`, re-exported for tests.

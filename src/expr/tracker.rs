@@ -245,6 +245,11 @@ impl Tracker {
         change(&mut self.state().notes);
     }
 
+    /// Whether the template that is being rendered has accessed a sensitive value.
+    pub(super) fn has_noted_sensitive(&self) -> bool {
+        self.state().notes.marks.sensitive
+    }
+
     /// Notes that the template accessed a sensitive value.
     pub(super) fn note_sensitive(&self) {
         self.state().notes.marks.sensitive = true;

@@ -29,6 +29,7 @@ mod job_run;
 pub mod lock;
 pub mod merge_driver;
 mod open_mirror;
+mod outputs;
 pub mod packages;
 pub mod plan;
 mod planned_job;

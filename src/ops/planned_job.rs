@@ -10,6 +10,7 @@ use super::executor_chain::resolve_chain;
 use super::failure::{Failure, FailureKind};
 use super::input_digests;
 use super::job_driver::DigestKeys;
+use super::outputs::check_outputs;
 use super::request::JobRequest;
 use super::resume;
 use crate::configurator;
@@ -199,6 +200,7 @@ pub(super) fn plan_job(
         saved_templates: kept_templates,
         secret_inputs,
     } = create_engine(request, session, folders)?;
+    check_outputs(&request.reveal, &engine.topology)?;
     request.check_interrupt()?;
     let plan = engine.plan();
     let topology = &engine.topology;

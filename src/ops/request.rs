@@ -52,6 +52,8 @@ pub struct JobRequest {
     pub resume: bool,
     /// Whether to keep the values of inputs that the user gave in `spec.inputs`.
     pub save_inputs: bool,
+    /// The outputs that the user asked to see although they are secrets.
+    pub reveal: Vec<String>,
     /// An expression to evaluate after the job.
     pub query: Option<QueryRequest>,
     pub run: RunSettings,

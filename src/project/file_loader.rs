@@ -292,21 +292,13 @@ impl<'a> FileLoader<'a> {
 
     /// Replaces secrets by asterisks in the texts that messages quote.
     pub fn hide(&mut self, secrets: &[Span]) {
+        let mut of_sources: HashMap<SourceId, Vec<Span>> = HashMap::new();
         for span in secrets {
-            let range = span.start as usize..span.end as usize;
-            self.sources.replace(span.source, |text| {
-                let Some(secret) = text.get(range.clone()) else {
-                    return text.to_owned();
-                };
-                let hidden: String = secret
-                    .chars()
-                    .map(|c| match c {
-                        '\n' => "\n".to_owned(),
-                        c => "*".repeat(c.len_utf8()),
-                    })
-                    .collect();
-                format!("{}{hidden}{}", &text[..range.start], &text[range.end..])
-            });
+            of_sources.entry(span.source).or_default().push(*span);
+        }
+        for (source, mut spans) in of_sources {
+            spans.sort_unstable_by_key(|span| span.start);
+            self.sources.replace(source, |text| masked(text, &spans));
         }
     }
 
@@ -593,6 +585,23 @@ impl Loader for FileLoader<'_> {
         let (source, root) = self.read(&path, Some(request.span))?;
         Ok(LoadResult::Found { source, root })
     }
+}
+
+/// Returns a text with asterisks in place of the spans, which are sorted. Lines and offsets stay.
+fn masked(text: &str, spans: &[Span]) -> String {
+    let mut hidden = String::with_capacity(text.len());
+    for span in spans {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let (Some(open), Some(secret)) = (text.get(hidden.len()..start), text.get(start..end))
+        else {
+            continue;
+        };
+        hidden.push_str(open);
+        let mask = |byte| if byte == b'\n' { '\n' } else { '*' };
+        hidden.extend(secret.bytes().map(mask));
+    }
+    hidden.push_str(text.get(hidden.len()..).unwrap_or_default());
+    hidden
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use super::given_inputs::GivenInputs;
 use super::imports::FileImporter;
 use super::inputs::{InputLayers, ResolvedInputs, resolve};
 use super::instances;
+use super::literal_secrets::LiteralSecrets;
 use super::options::SessionOptions;
 use super::orphan_templates::OrphanTemplates;
 use super::package_lock::PackageLock;
@@ -348,9 +349,16 @@ impl ModelReader<'_> {
         let (service, mut problems) =
             read_service(&root, base, &mut importer, &read_options, &found.env);
         problems.append(chosen);
-        let secrets = connections::secrets(environment, service.as_ref());
-        importer.loader.hide(&secrets);
         problems.append(environment.problems.clone());
+        let sources = importer.loader.sources();
+        let secrets = LiteralSecrets::find(
+            manifest.root(),
+            Some(environment),
+            service.as_ref(),
+            sources,
+        );
+        importer.loader.hide(&secrets.spans);
+        problems = secrets.hide_in(problems);
         let Some(service) = service.filter(|_| !problems.has_errors()) else {
             return Err(problems);
         };

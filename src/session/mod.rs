@@ -15,6 +15,7 @@ mod input_source;
 mod inputs;
 mod instances;
 mod involved_repository;
+mod literal_secrets;
 mod loader;
 mod local_system_context;
 mod options;

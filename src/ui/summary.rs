@@ -4,6 +4,7 @@
 //! format.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
@@ -238,6 +239,20 @@ impl SummaryView {
                 words::append(text, format_args!("    {name}: {value}\n"));
             }
         }
+    }
+
+    /// Shows the outputs with these names although they are secrets.
+    #[must_use]
+    pub fn reveal(mut self, names: &[String]) -> Self {
+        if let Value::Map(outputs) = &mut self.outputs {
+            let outputs = Arc::make_mut(outputs);
+            for name in names {
+                if let Some(output) = outputs.get_mut(name.as_str()) {
+                    *output = output.revealed();
+                }
+            }
+        }
+        self
     }
 
     /// Returns the summary as JSON in Unfurl's format.

@@ -147,6 +147,22 @@ impl Value {
         }
     }
 
+    /// Returns the value without marks, also within it. Use only for destinations that protect secrets, and for
+    /// a value that the user asked to see.
+    #[must_use]
+    pub fn revealed(&self) -> Self {
+        let is_marked = || self.marks() != Marks::default();
+        match self.reveal() {
+            Self::List(items) if is_marked() => Self::list(items.iter().map(Self::revealed)),
+            Self::Map(map) if is_marked() => Self::map(
+                map.iter()
+                    .map(|(key, item)| (Arc::clone(key), item.revealed())),
+            ),
+            Self::External(external) => external.value.revealed(),
+            other => other.clone(),
+        }
+    }
+
     /// Whether the value or any value within it is data.
     pub fn has_data(&self) -> bool {
         match self {

@@ -83,6 +83,10 @@ pub(in crate::cli) struct CommonJobArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: OutputFormat,
+    /// Print this output although it is a secret, to the standard output only; may be given more than
+    /// once
+    #[arg(long, value_name = "OUTPUT")]
+    pub(in crate::cli) reveal: Vec<String>,
     /// Evaluate this expression after the job
     #[arg(long, value_name = "EXPRESSION")]
     pub(in crate::cli) query: Option<String>,

@@ -95,7 +95,7 @@ fn show(
         output.diagnostics(&failure.problems, &failure.sources);
     }
     let timed = args.any.starttime.is_none();
-    let summary = job_views::summary(report, query, timed);
+    let summary = job_views::summary(report, query, timed).reveal(&args.any.reveal);
     match args.any.output {
         OutputFormat::Json => {
             let mut summary = summary.json();

@@ -4,12 +4,13 @@ use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::commands::job::show_trace;
-use crate::cli::output::Context;
+use crate::cli::output::{Context, Output};
 use crate::cli::request::session::{session_options, warn_interrupted_job};
+use crate::ops::status::StatusAnswer;
 use crate::ops::{self, Failure, QueryRequest};
 use crate::topology::{Creator, Topology};
 use crate::ui::{StatusLine, status_text};
-use crate::value::{Handle, Value};
+use crate::value::{Handle, Map, Value};
 
 /// The options of the command `status`.
 #[derive(Debug, Args)]
@@ -24,6 +25,10 @@ pub(in crate::cli) struct StatusArgs {
     /// from
     #[arg(long, value_name = "N", default_value_t = 0)]
     trace: u8,
+    /// Print this output instead, although it is a secret, to the standard output only; may be given
+    /// more than once
+    #[arg(long, value_name = "OUTPUT", conflicts_with = "query")]
+    reveal: Vec<String>,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
@@ -41,8 +46,9 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
         expression: expression.clone(),
         depth: args.trace,
     });
-    match ops::status::status(&options, query.as_ref())? {
-        (_, Some(answer)) => {
+    match ops::status::status(&options, query.as_ref(), &args.reveal)? {
+        (_, StatusAnswer::Outputs(outputs)) => show_outputs(&outputs, json, &cx.output),
+        (_, StatusAnswer::Query(answer)) => {
             show_trace(&answer, &cx.output);
             let (query, result) = (answer.expression, answer.value);
             if json {
@@ -53,7 +59,7 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
                     .print_result(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
             }
         }
-        (topology, None) => {
+        (topology, StatusAnswer::None) => {
             let lines = lines(&topology);
             match args.output {
                 OutputFormat::Json => cx.output.json(&tree(&topology)),
@@ -63,6 +69,21 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
         }
     }
     Ok(0)
+}
+
+/// Prints outputs with their secrets: a single one as it is, several with their names.
+fn show_outputs(outputs: &Map, is_json: bool, output: &Output) {
+    if is_json {
+        return output.json(&serde_json::json!({ "outputs": Value::from(outputs.clone()) }));
+    }
+    let text: String = match outputs.len() {
+        1 => outputs.values().map(|value| format!("{value}\n")).collect(),
+        _ => outputs
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect(),
+    };
+    output.print_result(&text);
 }
 
 fn lines(topology: &Topology) -> Vec<StatusLine> {

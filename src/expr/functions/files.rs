@@ -12,7 +12,7 @@ use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
 use crate::expr::ports::ReadError;
-use crate::value::{External, ExternalKind, Map, Marks, Value, hex};
+use crate::value::{External, ExternalKind, Map, Value, hex};
 
 use super::call::FunctionCall;
 
@@ -116,6 +116,8 @@ fn write(
     sensitive: bool,
 ) -> Result<(), Error> {
     let path = path.to_owned();
+    // The values of a template lose their marks while it is rendered.
+    let sensitive = sensitive || call.evaluator.tracker().has_noted_sensitive();
     let requested = call.evaluator.request_write(Effect::WriteFile {
         path,
         contents,
@@ -227,7 +229,7 @@ fn encode_contents(
     path: &Path,
     encoding: Option<&str>,
 ) -> Result<Vec<u8>, Error> {
-    let plain = reveal_all(contents);
+    let plain = contents.revealed();
     let extension = path.extension().and_then(|extension| extension.to_str());
     let extension = extension.or_else(|| path.file_name()?.to_str()?.strip_prefix('.'));
     match (encoding.or(extension), &plain) {
@@ -254,20 +256,6 @@ fn encode_contents(
 
 fn json(call: &FunctionCall<'_>, value: &Value) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(value).map_err(|error| call.fail(error.to_string()))
-}
-
-/// Returns the value without its sensitivity marks. Use only for destinations that protect secrets.
-pub(in crate::expr) fn reveal_all(value: &Value) -> Value {
-    let is_marked = || value.marks() != Marks::default();
-    match value.reveal() {
-        Value::List(items) if is_marked() => Value::list(items.iter().map(reveal_all)),
-        Value::Map(map) if is_marked() => Value::map(
-            map.iter()
-                .map(|(key, item)| (Arc::clone(key), reveal_all(item))),
-        ),
-        Value::External(external) => reveal_all(&external.value),
-        other => other.clone(),
-    }
 }
 
 /// Decodes the contents of a file: as text if they are UTF-8, otherwise as hexadecimal digits.

@@ -19,7 +19,7 @@ mod tosca;
 mod values;
 
 pub(super) use call::FunctionCall;
-pub(super) use files::{absolute_path, directory, reveal_all};
+pub(super) use files::{absolute_path, directory};
 pub(super) use label::{LabelRules, to_label};
 pub use port::port_spec;
 pub(super) use registry::find;

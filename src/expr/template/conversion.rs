@@ -8,7 +8,6 @@ use minijinja::{Error as JinjaError, ErrorKind, Value as JinjaValue};
 
 use crate::expr::context::Var;
 use crate::expr::error::Error;
-use crate::expr::functions::reveal_all;
 use crate::expr::lazy::LazyValue;
 use crate::expr::syntax::{Expression, is_template};
 use crate::value::{List, Map, Value};
@@ -110,7 +109,7 @@ impl Variables {
     pub(super) fn revealed_value(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let value = self.native_value(value)?;
         self.evaluator.tracker().note_marks(&value);
-        Ok(reveal_all(&value))
+        Ok(value.revealed())
     }
 
     /// Converts an engine value to a native value that may be evaluated: it is marked as data unless the

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, Value as JinjaValue};
 
 use crate::expr::error::Error;
-use crate::expr::functions::reveal_all;
 use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
@@ -201,7 +200,7 @@ impl Object for LazyObject {
     fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
         let value = self.evaluate_whole().unwrap_or_default();
         self.variables.evaluator.tracker().note_marks(&value);
-        match &reveal_all(&value) {
+        match &value.revealed() {
             Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),
             value => write!(f, "{value}"),
         }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use crate::expr::effect::Effect;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::functions;
 use crate::expr::lazy::Scene;
 use crate::value::{List, Value};
 
@@ -134,7 +133,7 @@ impl FileLookup<'_> {
         let value = self.evaluator.template(&text, &scene)?;
         let end = if text.ends_with('\n') { "\n" } else { "" };
         let marks = value.marks();
-        let shown = match functions::reveal_all(&value) {
+        let shown = match value.revealed() {
             Value::Null => end.to_owned(),
             value => format!("{value}{end}"),
         };

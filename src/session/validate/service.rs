@@ -7,6 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::project::{Csar, FileLoader};
 use crate::session::FileImporter;
 use crate::session::directories_of_includes;
+use crate::session::literal_secrets::LiteralSecrets;
 use crate::session::read_service;
 use crate::system::env::Env;
 use crate::tosca::{ReadOptions, ServiceTemplate};
@@ -78,7 +79,11 @@ fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRe
         lenient: true,
     };
     let base = file.parent().unwrap_or(Path::new("."));
-    Ok(read_service(&root, base, &mut importer, &options, env))
+    let (service, problems) = read_service(&root, base, &mut importer, &options, env);
+    let sources = importer.loader.sources();
+    let secrets = LiteralSecrets::find(&root, None, service.as_ref(), sources);
+    importer.loader.hide(&secrets.spans);
+    Ok((service, secrets.hide_in(problems)))
 }
 
 /// Whether the template uses Unfurl's own TOSCA version.

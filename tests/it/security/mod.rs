@@ -1,6 +1,7 @@
 //! Attacks by hostile projects, hosts, records and output. Each test is named after its rule in
 //! `docs/security.md`.
 
+mod canary;
 mod commands;
 mod downloads;
 mod expressions;
