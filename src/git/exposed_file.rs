@@ -1,10 +1,16 @@
 //! Files with passwords that other people can read.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::Repository;
 use crate::diagnostic::Diagnostic;
 use crate::system::fs;
+
+/// Whether the files in a folder of this name stay on this machine.
+fn is_private_folder(name: &OsStr) -> bool {
+    name == "local" || name == "secrets"
+}
 
 /// Returns a warning if other users of this machine can read a file, or if git tracks it.
 ///
@@ -31,9 +37,16 @@ pub fn exposed_password_warning(path: &Path, content: &str) -> Option<Diagnostic
         fixes.push(format!("run `chmod 600 {file}`"));
     }
     if is_tracked {
+        let is_local = path
+            .components()
+            .any(|part| is_private_folder(part.as_os_str()));
+        let fix = if is_local {
+            format!("run `git rm --cached {file}`, so that git ignores the file")
+        } else {
+            "move it to a file that git ignores, or use a key".to_owned()
+        };
         fixes.push(format!(
-            "move the password to a file that git ignores, or use a key; then change the password, \
-             because the history of `{file}` keeps it"
+            "{fix}; then change the password, because the history of `{file}` keeps it"
         ));
     }
     let message = format!("`{file}` contains {content}, and {readers}");

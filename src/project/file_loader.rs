@@ -387,6 +387,17 @@ impl<'a> FileLoader<'a> {
         Ok(())
     }
 
+    /// Returns the files that were read from a source on, in that order, with their documents.
+    pub(super) fn files_from(&self, first: SourceId) -> Vec<(PathBuf, Node)> {
+        let files = self.parsed.iter();
+        let mut files: Vec<_> = files.filter(|(_, (source, _))| *source >= first).collect();
+        files.sort_by_key(|(_, (source, _))| *source);
+        let files = files.into_iter();
+        files
+            .map(|(path, (_, document))| (path.clone(), document.clone()))
+            .collect()
+    }
+
     /// Returns an error if the texts read so far are too large together.
     fn check_total(&self, source: SourceId) -> Result<(), Diagnostic> {
         let total = self.sources.total_bytes();

@@ -1,6 +1,8 @@
 //! Finds passwords that a project file contains as plain text.
 
-use crate::yaml::Node;
+use crate::diagnostic::Span;
+use crate::expr::is_stand_alone;
+use crate::yaml::{Node, NodeKind};
 
 /// The keys whose value is a password.
 const PASSWORD_KEYS: [&str; 8] = [
@@ -17,17 +19,67 @@ const PASSWORD_KEYS: [&str; 8] = [
 const TOKEN_KEY: &str = "token";
 const CREDENTIAL_KEY: &str = "credential";
 
-/// Returns the key of the first password in a document that is a plain text.
+/// A password that a document contains as plain text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct OpenPassword {
+    pub(super) key: String,
+    pub(super) span: Span,
+}
+
+impl OpenPassword {
+    fn new(key: &str, value: &Node) -> Self {
+        Self {
+            key: key.to_owned(),
+            span: value.span(),
+        }
+    }
+}
+
+/// Returns the first password in a document that is a plain text, or else the first such value under `secrets` of
+/// an environment.
 ///
 /// A password that comes from a variable, a template or an encrypted value is none.
-pub(super) fn find_open_password(document: &Node) -> Option<String> {
+pub(super) fn find_open_password(document: &Node) -> Option<OpenPassword> {
+    find_password(document).or_else(|| {
+        let environments = document.get("environments").and_then(Node::as_map);
+        let mut environments = environments.into_iter().flatten();
+        environments.find_map(|(_, environment)| find_secret(environment.value.get("secrets")?))
+    })
+}
+
+/// Returns the first value of the section `secrets` that is no expression.
+fn find_secret(section: &Node) -> Option<OpenPassword> {
+    let mut open = vec![section];
+    while let Some(node) = open.pop() {
+        for (name, entry) in node.as_map().into_iter().flatten() {
+            let value = &entry.value;
+            let is_number = matches!(value.kind(), NodeKind::Int(_) | NodeKind::Big(_));
+            if is_plain(value) || is_number {
+                return Some(OpenPassword::new(name, value));
+            }
+            let calls = value.as_map().into_iter().flatten();
+            let is_call = calls.map(|(name, _)| name).any(|name| is_function(name));
+            if !is_call {
+                open.push(value);
+            }
+        }
+    }
+    None
+}
+
+/// Whether a map with the key is an expression.
+fn is_function(key: &str) -> bool {
+    matches!(key, "eval" | "ref" | "q") || is_stand_alone(key)
+}
+
+fn find_password(document: &Node) -> Option<OpenPassword> {
     let mut open = vec![(document, "")];
     while let Some((node, key)) = open.pop() {
         for (name, entry) in node.as_map().into_iter().flatten() {
             let is_password =
                 PASSWORD_KEYS.contains(&&**name) || (key == CREDENTIAL_KEY && &**name == TOKEN_KEY);
             if is_password && is_plain(&entry.value) {
-                return Some(name.to_string());
+                return Some(OpenPassword::new(name, &entry.value));
             }
             open.push((&entry.value, name));
         }
@@ -47,7 +99,8 @@ mod tests {
     use crate::yaml::{Schema, parse_text};
 
     fn found(text: &str) -> Option<String> {
-        find_open_password(&parse_text(Schema::Core, text).unwrap())
+        let found = find_open_password(&parse_text(Schema::Core, text).unwrap());
+        found.map(|found| found.key)
     }
 
     #[test]
@@ -55,7 +108,22 @@ mod tests {
         assert_eq!(found("a: [{password: x}]").as_deref(), Some("password"));
         let credential = "c: {credential: {user: u, token: x}}";
         assert_eq!(found(credential).as_deref(), Some("token"));
+        let secret = |text: &str| found(&format!("environments: {{a: {{secrets: {text}}}}}"));
+        assert_eq!(secret("{x: y}").as_deref(), Some("x"));
+        assert_eq!(secret("{x: 12}").as_deref(), Some("x"));
+        assert_eq!(
+            secret("{e: {get_env: X}, vault_secrets: {default: y}}").as_deref(),
+            Some("default")
+        );
         for text in [
+            "{x: {get_env: Y}}",
+            "{x: {eval: {get_secret: y, from: z}}}",
+            "{x: '{{ y }}', z: , f: {eval: {secret: y}}}",
+        ] {
+            assert_eq!(secret(text), None, "{text}");
+        }
+        for text in [
+            "secrets: {x: y}",
             "password: {get_env: PW}",
             "password: \"{{ lookup('env', 'PW') }}\"",
             "password: ''",

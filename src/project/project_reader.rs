@@ -12,7 +12,7 @@ use super::environment_keys::ENVIRONMENT_KEYS;
 use super::open_passwords::find_open_password;
 use super::trust_entry::normalize_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Project, TrustEntry};
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId};
 use crate::git::exposed_password_warning;
 use crate::lock::RemoteLockSettings;
 use crate::secret::SecretBackends;
@@ -293,6 +293,21 @@ pub(super) fn readable_folder(root: &Path) -> PathBuf {
     folder.to_owned()
 }
 
+/// Warns of each file that was read from `first` on, contains a password, and can be read by others.
+fn warn_of_open_passwords(first: SourceId, loader: &mut FileLoader<'_>) {
+    for (path, document) in loader.files_from(first) {
+        let Some(found) = find_open_password(&document) else {
+            continue;
+        };
+        let line = loader.sources().position(found.span);
+        let line = line.map_or(String::new(), |place| format!(", line {}", place.line));
+        let content = format!("a password (`{}`{line})", found.key);
+        if let Some(warning) = exposed_password_warning(&path, &content) {
+            loader.warn(warning);
+        }
+    }
+}
+
 impl Project {
     /// Loads the project of a file. A folder `.unfurl` without the file is an empty project.
     pub fn load(file: &Path, loader: &mut FileLoader<'_>, limits: &Limits) -> Result<Self, Error> {
@@ -304,13 +319,9 @@ impl Project {
             });
         }
         loader.scope().add_folder(&readable_folder(&root));
-        let (_, document) = loader.read(file, None)?;
-        if let Some(key) = find_open_password(&document)
-            && let Some(warning) = exposed_password_warning(file, &format!("a password (`{key}`)"))
-        {
-            loader.warn(warning);
-        }
+        let (first, document) = loader.read(file, None)?;
         let expanded = expand_for_merging(&document, loader, limits)?;
+        warn_of_open_passwords(first, loader);
         let mut project = read_project(&expanded.root, &root, loader.home_dir())?;
         project.file = Some(file.to_owned());
         project.root = root;

@@ -126,7 +126,9 @@ impl GatheredHosts {
             let read = Inventory::read(file, &mut self.sources, tags);
             let added = read.and_then(|(inventory, warnings)| {
                 self.warnings.append(warnings);
-                let exposed = inventory.with_open_password().and_then(|name| {
+                let text = self.sources.iter().last();
+                let text = text.map_or("", |(_, source)| &*source.text);
+                let exposed = inventory.with_open_password(text).and_then(|name| {
                     exposed_password_warning(file, &format!("the password of `{name}`"))
                 });
                 if let Some(warning) = exposed {

@@ -192,10 +192,11 @@ impl Inventory {
     }
 
     /// Returns the first host or group whose data contain a password as plain text.
-    pub fn with_open_password(&self) -> Option<&Arc<str>> {
+    pub fn with_open_password(&self, file: &str) -> Option<&Arc<str>> {
         let is_plain = |value: &Value| {
+            let is_encrypted = |text: &str| value.has_sensitive() && !file.contains(text);
             let text = value.reveal().as_str();
-            text.is_some_and(|text| !text.is_empty() && !text.contains("{{"))
+            text.is_some_and(|text| !text.is_empty() && !text.contains("{{") && !is_encrypted(text))
         };
         let has_password = |data: &Map| {
             let mut values = PASSWORD_VARIABLES.iter().filter_map(|name| data.get(*name));

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::check::{Check, DoctorReport};
 use super::subject::{Subject, quoted};
+use crate::git::Repository;
 use crate::system::env::temporary_dir;
 use crate::system::{fs, user};
 
@@ -25,6 +26,9 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
             check_others(path, report);
         }
         check_secrets(folder, report);
+        if let Some(root) = root {
+            check_secrets(root, report);
+        }
     } else if let Some(folder) = subject.folder() {
         check_writable(&folder, "this folder", report);
     }
@@ -64,14 +68,27 @@ fn check_others(path: &Path, report: &mut DoctorReport) {
     }
 }
 
-/// Checks the files with secrets that jobs keep beside the ensemble.
+/// Checks the files with secrets that stand in a project, or that jobs keep beside the ensemble.
 fn check_secrets(folder: &Path, report: &mut DoctorReport) {
+    let repository = fs::canonicalize(folder)
+        .ok()
+        .and_then(|folder| Some((Repository::discover(&folder).ok()??, folder)));
     for name in SECRET_FOLDERS {
         for entry in fs::list(&folder.join(name)).unwrap_or_default() {
             let is_file = entry.kind == fs::EntryKind::File;
             let is_key =
                 name == "secrets" || entry.path.extension().is_some_and(|end| end == "key");
             let mode = fs::mode_of(&entry.path).unwrap_or_default();
+            let is_tracked = repository.as_ref().is_some_and(|(repository, folder)| {
+                let file = entry.path.file_name().unwrap_or_default();
+                repository.is_tracked(&folder.join(name).join(file))
+            });
+            if is_file && is_tracked {
+                let path = entry.path.display();
+                let message = format!("git tracks `{path}`, which can hold secrets");
+                let check = Check::warning("permissions", "permissions", message);
+                report.push(check.fix(format!("git rm --cached {}", quoted(&entry.path))));
+            }
             if is_file && is_key && mode & OTHERS_MAY_READ != 0 {
                 let (path, mode) = (entry.path.display(), mode & 0o777);
                 let message =

@@ -199,3 +199,63 @@ fn s19_a_project_with_a_password_that_others_can_read_is_reported() {
         assert!(!run.all().contains("hunter2"), "{run}");
     }
 }
+
+/// V14: the files that a project includes, and values of `secrets`.
+#[test]
+fn s19_files_with_secrets_of_a_project_are_reported_once_each() {
+    let env = TestEnv::new();
+    let head = "apiVersion: unfurl/v1.0.0\nkind: Project\n";
+    let defaults = |text: &str| format!("{head}environments: {{defaults: {{{text}}}}}\n");
+    let includes = "+?include-local: local/unfurl.yaml\n+?include-secret: secrets/secrets.yaml\n";
+    env.write("unfurl.yaml", &format!("{head}{includes}"));
+    env.write(
+        "local/unfurl.yaml",
+        &defaults("secrets: {x: 'hunter2 here'}"),
+    );
+    let vault = "secrets: {vault_secrets: {default: hunter3}}";
+    env.write("secrets/secrets.yaml", &defaults(vault));
+    env.write(
+        "ensemble.yaml",
+        "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec: {service_template: \
+        {tosca_definitions_version: tosca_simple_unfurl_1_0_0, topology_template: {}}}\n",
+    );
+    env.git(&["init", "-q"]);
+    let warnings = |expected: &[&str]| {
+        for command in [&["validate"][..], &["plan"], &["deploy", "--approve"]] {
+            let run = env.unfurl(command).succeeds();
+            let found = run.stderr.matches("contains a password").count();
+            assert_eq!(found, expected.len(), "{run}");
+            assert!(!run.all().contains("hunter"), "{run}");
+            run.says(expected);
+        }
+    };
+    for (files, mode) in [(["local/unfurl.yaml", "secrets/secrets.yaml"], 0o644)] {
+        for file in files {
+            set_mode(&env, file, mode);
+        }
+    }
+    warnings(&[
+        "local/unfurl.yaml` contains a password (`x`, line 3), and other users can read the file (mode 644)",
+        "secrets/secrets.yaml` contains a password (`default`, line 3), and other users can read the file",
+    ]);
+    set_mode(&env, "local/unfurl.yaml", 0o600);
+    set_mode(&env, "secrets/secrets.yaml", 0o600);
+    warnings(&[]);
+    env.git(&["add", "-f", "secrets/secrets.yaml", "local/unfurl.yaml"]);
+    warnings(&["git tracks the file", "git rm --cached"]);
+    let run = env.unfurl(["doctor"]);
+    assert!(
+        run.stdout.contains("git tracks `") && run.stdout.contains("which can hold secrets"),
+        "{run}"
+    );
+    env.git(&["rm", "-q", "--cached", "-r", "secrets", "local"]);
+    // Expressions are no secrets.
+    env.write(
+        "local/unfurl.yaml",
+        &defaults("secrets: {x: {get_env: HOME}, y: '{{ 1 }}'}"),
+    );
+    env.write("secrets/secrets.yaml", head);
+    set_mode(&env, "local/unfurl.yaml", 0o644);
+    set_mode(&env, "secrets/secrets.yaml", 0o644);
+    warnings(&[]);
+}
