@@ -92,20 +92,6 @@ impl Value {
         }
     }
 
-    /// Returns the value without marks, also within it.
-    #[must_use]
-    pub fn revealed(&self) -> Self {
-        match self {
-            Self::Sensitive(inner) | Self::Data(inner) => inner.revealed(),
-            Self::List(items) => Self::list(items.iter().map(Self::revealed)),
-            Self::Map(map) => {
-                let entries = map.iter();
-                Self::map(entries.map(|(key, value)| (Arc::clone(key), value.revealed())))
-            }
-            other => other.clone(),
-        }
-    }
-
     /// Returns the marks of the value itself.
     pub fn own_marks(&self) -> Marks {
         match self {
