@@ -10,7 +10,7 @@ use super::evaluation::Evaluation;
 use super::history::LastOperation;
 use super::task::Task;
 use crate::expr::{Evaluator, Read, Reads};
-use crate::value::{Handle, Value, matches_unfurl_digest};
+use crate::value::{Handle, Value, matches_unfurl_digest, with_yaml_1_1_booleans};
 
 /// The maximum number of instances that a message names.
 const MAX_NAMES: usize = 5;
@@ -143,6 +143,14 @@ impl Evaluation<'_> {
         let values: Vec<&Value> = entries.iter().map(|(_, value)| value).collect();
         let has_locals = values.iter().any(|value| value.has_local());
         if has_locals && matches_unfurl_digest(&values, &last.digest_value) {
+            return DetectedChange::None;
+        }
+        let values: Vec<Value> = entries
+            .iter()
+            .map(|(_, value)| with_yaml_1_1_booleans(value))
+            .collect();
+        let values: Vec<&Value> = values.iter().collect();
+        if matches_unfurl_digest(&values, &last.digest_value) {
             return DetectedChange::None;
         }
         DetectedChange::Values

@@ -27,6 +27,7 @@ pub use env_rules::{EnvRuleOptions, filter_env, replace_variables};
 pub use marks::Marks;
 pub use percent_encoding::{decode_percent, encode_percent};
 pub use redaction::{Redactor, Secrets, set_existing_names};
+pub use upstream_form::with_yaml_1_1_booleans;
 pub use value::{
     External, ExternalKind, HIDDEN_OUTPUT, Handle, List, Map, REDACTED, Value, insert_some,
 };

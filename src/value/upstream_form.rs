@@ -1,5 +1,7 @@
 //! The forms that a secret may have in a digest of Unfurl, and the combinations of them to try.
 
+use std::sync::Arc;
+
 use super::{ExternalKind, Value};
 
 /// The form of a secret in a digest of Unfurl.
@@ -46,6 +48,26 @@ impl FormChoice {
             self.number /= FORMS.len();
         }
         form
+    }
+}
+
+/// Returns a value in which each text that YAML 1.1 takes for a boolean is one. Unfurl 1.2 has recorded the
+/// variable `yes` so.
+pub fn with_yaml_1_1_booleans(value: &Value) -> Value {
+    match value {
+        Value::Str(text) => match &*text.to_lowercase() {
+            "y" | "yes" | "on" | "true" => Value::Bool(true),
+            "n" | "no" | "off" | "false" => Value::Bool(false),
+            _ => value.clone(),
+        },
+        Value::List(items) => Value::list(items.iter().map(with_yaml_1_1_booleans)),
+        Value::Map(map) => {
+            let entries = map.iter();
+            Value::map(entries.map(|(key, item)| (Arc::clone(key), with_yaml_1_1_booleans(item))))
+        }
+        Value::Sensitive(inner) => with_yaml_1_1_booleans(inner).sensitive(),
+        Value::Data(inner) => with_yaml_1_1_booleans(inner),
+        other => other.clone(),
     }
 }
 

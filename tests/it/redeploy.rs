@@ -491,6 +491,11 @@ fn a_vault_password_gives_the_key_and_no_file_is_made() {
     let env = env.variable("SECRET", "hunter-two");
     assert_eq!(deploy(&env, &[]).len(), 3);
     let env = env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", "another");
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    run.says(&["cannot be decrypted", "UNFURL_VAULT_DEFAULT_PASSWORD"]);
+    // Closed values are kept, and no secret can be compared.
+    let env = env.variable("UNFURL_SKIP_VAULT_DECRYPT", "1");
+    let before = env.tracked();
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert_eq!(
         run.stderr
@@ -499,6 +504,7 @@ fn a_vault_password_gives_the_key_and_no_file_is_made() {
         1,
         "{run}"
     );
+    assert_eq!(env.tracked(), before);
 }
 
 #[test]

@@ -31,7 +31,7 @@ spec:
           note: {type: string, default: first}
           password: {type: string, required: false, metadata: {sensitive: true}}
         attributes:
-          token: {type: any, required: false, metadata: {sensitive: true}}
+          ticket: {type: any, required: false, metadata: {sensitive: true}}
     topology_template:
       outputs:
         password: {value: {get_property: [setter, password]}}
@@ -45,14 +45,14 @@ spec:
                 implementation: Shell
                 inputs:
                   command: 'echo {{ SELF.password }}'
-                  resultTemplate: {attributes: {token: {a: [\"{{ SELF.password }}-1\", 2]}}}
+                  resultTemplate: {attributes: {ticket: {a: [\"{{ SELF.password }}-1\", 2]}}}
         reader:
           type: App
           requirements: [{dependency: setter}]
           interfaces:
             Standard:
-              configure: 'test {{ SELF.note }} {{ \"::setter::token::a::0\" | eval }} != x'
-              delete: 'test {{ \"::setter::token::a::0\" | eval }} = hunter27731-1'
+              configure: 'test {{ SELF.note }}{{ \"::setter::ticket::a::0\" | eval }} != x'
+              delete: 'test {{ \"::setter::ticket::a::0\" | eval }} = hunter27731-1'
 ";
 
 fn env() -> TestEnv {
@@ -75,7 +75,7 @@ fn with_a_vault_password_secrets_in_records_are_encrypted() {
     let text = env.read("ensemble.yaml");
     let status = &text[text.find("\nstatus:").unwrap()..];
     assert!(
-        status.contains("        token: !vault-json |\n"),
+        status.contains("        ticket: !vault-json |\n"),
         "{status}"
     );
     assert!(status.contains("        password: !vault |\n"), "{status}");
@@ -103,7 +103,7 @@ fn a_secret_that_stays_the_same_keeps_its_encrypted_text() {
         let start = text.find(&format!("\n        {key}: !vault")).unwrap();
         text[start..].split("\n    ").take(6).collect::<String>()
     };
-    let (password, token) = (encrypted(&env, "password"), encrypted(&env, "token"));
+    let (password, token) = (encrypted(&env, "password"), encrypted(&env, "ticket"));
     let text = env.read("ensemble.yaml");
     env.write(
         "ensemble.yaml",
@@ -111,11 +111,11 @@ fn a_secret_that_stays_the_same_keeps_its_encrypted_text() {
     );
     assert_eq!(deploy(&env, &[]), ["configure reader"]);
     assert_eq!(encrypted(&env, "password"), password);
-    assert_eq!(encrypted(&env, "token"), token);
+    assert_eq!(encrypted(&env, "ticket"), token);
     let env = env.variable("PW", "hunter27732");
     assert!(deploy(&env, &[]).contains(&"configure setter".to_owned()));
     assert_ne!(encrypted(&env, "password"), password);
-    assert_ne!(encrypted(&env, "token"), token);
+    assert_ne!(encrypted(&env, "ticket"), token);
 }
 
 #[test]
@@ -124,7 +124,10 @@ fn without_a_vault_password_secrets_in_records_are_redacted() {
     deploy(&env, &[]);
     let text = env.read("ensemble.yaml");
     let status = &text[text.find("\nstatus:").unwrap()..];
-    assert!(status.contains("        token: <<REDACTED>>\n"), "{status}");
+    assert!(
+        status.contains("        ticket: <<REDACTED>>\n"),
+        "{status}"
+    );
     assert!(!all_records(&env).contains("hunter27731"));
     // With a password, the next job that sets them encrypts them.
     let env = env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", "vault-pass");
@@ -132,7 +135,7 @@ fn without_a_vault_password_secrets_in_records_are_redacted() {
     let text = env.read("ensemble.yaml");
     let status = &text[text.find("\nstatus:").unwrap()..];
     assert!(
-        status.contains("        token: !vault-json |\n"),
+        status.contains("        ticket: !vault-json |\n"),
         "{status}"
     );
 }
