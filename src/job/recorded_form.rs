@@ -28,13 +28,12 @@ pub(super) fn as_recorded(value: &Value) -> Value {
 /// the value as it is shows a change.
 pub(super) fn can_be_equal(recorded: &Value, current: &Value) -> bool {
     let is_redacted = matches!(recorded, Value::Str(text) if **text == *REDACTED);
-    if is_redacted || matches!(recorded, Value::Sensitive(_)) {
+    if is_redacted || is_reference(recorded) || matches!(recorded, Value::Sensitive(_)) {
         return true;
     }
     match current {
         Value::Sensitive(inner) => {
-            let is_hidden = mentions_secret(recorded) || is_reference(recorded);
-            is_hidden || *recorded == **inner || *recorded == as_recorded(inner)
+            mentions_secret(recorded) || *recorded == **inner || *recorded == as_recorded(inner)
         }
         other if !other.has_sensitive() => *recorded == as_recorded(other),
         Value::Data(inner) => can_be_equal(recorded, inner),
@@ -68,10 +67,10 @@ pub(super) fn hide_like(recorded: &Value, current: &Value) -> Value {
     }
 }
 
-/// Whether a recorded value is the expression that Unfurl (Python) writes in place of a secret.
-fn is_reference(recorded: &Value) -> bool {
+/// Whether a recorded value is the expression that Unfurl (Python) writes in place of a secret or local value.
+pub(super) fn is_reference(recorded: &Value) -> bool {
     let external = recorded.get("eval").and_then(|eval| eval.get("external"));
-    external.and_then(Value::as_str) == Some("secret")
+    matches!(external.and_then(Value::as_str), Some("secret" | "local"))
 }
 
 /// Whether a value has a secret in it, as far as a record shows.

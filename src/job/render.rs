@@ -7,6 +7,7 @@ use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::event::LogLevel;
 use super::ports::TaskFolders;
+use super::recorded_form::{can_be_equal, is_reference};
 use super::schedule::{Steps as _, WaitKind};
 use super::task::{Task, TaskIndex};
 use super::task_stage::TaskStage;
@@ -333,7 +334,9 @@ impl Evaluation<'_> {
             // A property that cannot be evaluated is reported when the task is rendered.
             let now = evaluator.attribute(target, name).ok()?;
             let now = now.map_or(Value::Null, |now| now.with_externals_resolved());
-            (now != *recorded).then(|| {
+            let is_hidden = now.has_sensitive() || is_reference(recorded);
+            let is_equal = now == *recorded || is_hidden && can_be_equal(recorded, &now);
+            (!is_equal).then(|| {
                 let (recorded, now) = (recorded.redacted(), now.redacted());
                 format!("its property `{name}` has changed from {recorded} to {now}")
             })

@@ -204,7 +204,6 @@ impl Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::REDACTED;
 
     #[test]
     fn a_mark_of_data_changes_no_form_of_a_value() {

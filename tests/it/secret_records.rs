@@ -52,7 +52,7 @@ spec:
           interfaces:
             Standard:
               configure: 'test {{ SELF.note }}{{ \"::setter::ticket::a::0\" | eval }} != x'
-              delete: 'test {{ \"::setter::ticket::a::0\" | eval }} = hunter27731-1'
+              delete: 'test {{ \"::setter::ticket::a::0\" | eval | length }} = 13'
 ";
 
 fn env() -> TestEnv {
