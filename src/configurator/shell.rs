@@ -99,7 +99,7 @@ impl Configurator for ShellConfigurator {
             folder: WorkFolder::Operation,
             path: "rendered.sh".to_owned(),
             bytes: script.into_bytes(),
-            sensitive: false,
+            sensitive: command.has_sensitive(),
         };
         let data = Map::from_iter([
             ("command".into(), command),

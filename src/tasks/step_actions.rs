@@ -19,6 +19,7 @@ use super::{
 };
 use crate::expr::Context;
 use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
+use crate::system::fs::SECRET_MODE;
 use crate::value::{Map, REDACTED, Value};
 
 /// The text that replaces a secret step in messages.
@@ -52,13 +53,16 @@ impl TaskEngine {
             }
             StepAction::Put(transfer) => {
                 let source = self.local_path(id, &transfer.source, &context)?;
-                self.put(id, step, transfer, Content::Path(source), &context)
+                let (source, mode) = (Content::Path(source), transfer.mode);
+                self.put(id, step, transfer, (source, mode), &context)
             }
             StepAction::Template(transfer) => {
                 let source = self.local_path(id, &transfer.source, &context)?;
                 let file = self.renderer.file(&source, &context);
                 let bytes = file.map_err(TaskFailure::invalid_task)?;
-                self.put(id, step, transfer, Content::Bytes(bytes), &context)
+                let is_secret = self.secrets.occur_in_bytes(&bytes);
+                let mode = transfer.mode.or(is_secret.then_some(SECRET_MODE));
+                self.put(id, step, transfer, (Content::Bytes(bytes), mode), &context)
             }
             StepAction::Get(download) => self.get(id, step, download, &context),
             StepAction::Fetch {
@@ -191,7 +195,7 @@ impl TaskEngine {
         id: usize,
         step: &TaskStep,
         transfer: &Transfer,
-        source: Content,
+        (source, mode): (Content, Option<u32>),
         scene: &Context,
     ) -> Result<StepProgress, TaskFailure> {
         let target = self.text(&transfer.target, scene)?;
@@ -204,7 +208,7 @@ impl TaskEngine {
         let put = Put {
             source,
             target: target.text,
-            mode: transfer.mode,
+            mode,
             time_limit: self.time_limit(id, step),
         };
         Ok(self.submit_action(id, location, Action::Put(put)))

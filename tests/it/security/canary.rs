@@ -365,7 +365,7 @@ fn s4_no_form_of_a_secret_leaves_its_task() {
         "explain env-base64",
         "export",
         "export --format deployments",
-        "deploy --approve --force --jobexitcode never --output json --var-file vars.yaml",
+        "deploy --approve --force -i env-json --output json --var-file vars.yaml",
     ] {
         let run = env.unfurl(command.split(' ')).does_not_panic();
         canary.is_not_shown(&run);

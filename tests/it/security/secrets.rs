@@ -118,3 +118,158 @@ fn s4_control_characters_hide_no_secret() {
         has_no_secret(&env, &run, command);
     }
 }
+
+/// V14: the snippet of a problem shows neither the secret that it is about nor one beside it.
+#[test]
+fn s4_snippets_show_no_literal_secret() {
+    let ensemble = |properties: &str| {
+        format!(
+            "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  inputs: {{token: hush-7431-token, other: {{a: 1}}}}
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      T:
+        derived_from: tosca.nodes.Root
+        properties:
+          pw: {{type: integer, metadata: {{sensitive: true}}}}
+          text: {{type: string, metadata: {{sensitive: true}}}}
+          port: {{type: integer}}
+    topology_template:
+      inputs: {{token: {{type: integer, sensitive: true}}, other: {{type: integer}}}}
+      node_templates:
+        a: {{type: T, properties: {{{properties}}}}}
+"
+        )
+    };
+    for properties in [
+        "pw: hush-7431-quietly, text: x, port: 1",
+        "pw: 1, text: hush-7431-quietly, port: wrong",
+        "pw: 1, text: hush-7431-quietly, port: 1, unknown: y",
+        "pw: 1, text: x, port: !sensitive hush-7431-quietly",
+        "pw: [hush-7431-quietly], text: x, port: 1",
+    ] {
+        let env = TestEnv::with_ensemble(&ensemble(properties));
+        for command in [
+            "validate",
+            "plan",
+            "validate --output json",
+            "validate ensemble.yaml",
+        ] {
+            let run = env.unfurl(command.split(' ')).does_not_panic();
+            has_no_secret_of(&run, properties);
+        }
+    }
+}
+
+#[track_caller]
+fn has_no_secret_of(run: &Run, subject: &str) {
+    for secret in [SECRET, "hush-7431-token"] {
+        assert!(!run.all().contains(secret), "{subject}: {run}");
+    }
+    assert!(!run.all().is_empty());
+}
+
+/// V14: messages about the arguments of functions show no secret.
+#[test]
+fn s4_messages_of_functions_show_no_secret() {
+    for call in [
+        "\"{{ lookup(SELF.pw, 'x') }}\"",
+        "\"{{ lookup('file', SELF.pw) }}\"",
+        "{get_input: {eval: .::pw}}",
+        "{eval: {file: {eval: .::pw}}, select: contents}",
+        "{eval: {lookup: {eval: .::pw}}}",
+        "\"{{ SELF[SELF.pw] }}\"",
+        "\"{{ SELF.pw | eval }}\"",
+        "\"{{ (SELF.pw ~ '{') | from_json }}\"",
+    ] {
+        let (env, run) = deploy(&format!(
+            "implementation: Shell\n                inputs: {{command: echo, x: {call}, resultTemplate: \
+             {{attributes: {{k: {call}}}}}}}"
+        ));
+        has_no_secret(&env, &run, call);
+        for command in [&["plan"][..], &["explain", "a"], &["status"], &["export"]] {
+            has_no_secret(&env, &env.unfurl(command), call);
+        }
+    }
+}
+
+/// V14: a file that a template writes keeps the mark of its contents.
+#[test]
+fn s4_files_with_secrets_are_private() {
+    let write = "\"{{ {'eval': {'file': 'kept.txt', 'contents': SELF.pw}} | eval }}\"";
+    let (env, run) = deploy(&format!(
+        "implementation: Template\n                inputs: {{run: {write}, done: {{status: ok}}}}"
+    ));
+    run.succeeds();
+    let path = env.work().join("kept.txt");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), SECRET);
+    let mode = std::os::unix::fs::PermissionsExt::mode(&path.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+/// `--reveal` prints one output in clear, and only to the standard output.
+#[test]
+fn s4_an_output_is_revealed_on_request_and_never_logged() {
+    let env = TestEnv::with_ensemble(
+        "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      outputs:
+        password: {value: {eval: {sensitive: {get_env: PWV}}}}
+        other: {value: {eval: {sensitive: {concat: [{get_env: PWV}, -other]}}}}
+      node_templates: {}
+",
+    );
+    let env = env.variable("PWV", SECRET);
+    let run = env.unfurl([
+        "deploy",
+        "--approve",
+        "--logfile",
+        "all.log",
+        "--reveal",
+        "password",
+    ]);
+    let run = run.succeeds();
+    assert!(
+        run.stdout.contains(&format!("password: {SECRET}\n")),
+        "{run}"
+    );
+    assert!(
+        run.stdout.contains("other: <<REDACTED>>") && !run.stderr.contains(SECRET),
+        "{run}"
+    );
+    for (name, bytes) in env.files() {
+        assert!(!String::from_utf8_lossy(&bytes).contains(SECRET), "{name}");
+    }
+    let json = env.unfurl([
+        "deploy",
+        "--approve",
+        "--output",
+        "json",
+        "--reveal",
+        "other",
+    ]);
+    assert_eq!(json.json()["outputs"]["other"], format!("{SECRET}-other"));
+    assert_eq!(json.json()["outputs"]["password"], "<<REDACTED>>");
+    let run = env.unfurl(["status", "--reveal", "password"]).succeeds();
+    assert_eq!(run.stdout, format!("{SECRET}\n"));
+    let words = [
+        "status", "--reveal", "password", "--reveal", "other", "--output", "json",
+    ];
+    let json = env.unfurl(words).json();
+    assert_eq!(json["outputs"]["other"], format!("{SECRET}-other"));
+    for command in ["status", "deploy"] {
+        env.unfurl([command, "--reveal", "pasword"])
+            .exits(2)
+            .says(&[
+                "the topology has no output `pasword`, which `--reveal` names",
+                "did you mean `password`?",
+            ]);
+    }
+}

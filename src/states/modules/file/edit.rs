@@ -13,6 +13,7 @@ use crate::host::fact::{Fact, FileKind};
 use crate::states::modules::decision::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, diff, refuse};
+use crate::system::fs::SECRET_MODE;
 use crate::value::{Map, REDACTED, Value};
 
 /// A file that a state edits, with its current content.
@@ -67,9 +68,14 @@ impl EditedFile {
             .map_err(|error| Halt::Failed(format!("{} is not UTF-8 text: {error}", self.path)))
     }
 
-    /// Returns the change that writes the file and keeps its owners and mode.
+    /// Returns the change that writes the file and keeps its owners and mode. A new file with a secret is private.
     pub(super) fn write(&self, bytes: Vec<u8>, secret: bool) -> Change {
-        file_change::write_hidden(&self.real, bytes, ModeAndOwner::default(), secret)
+        let is_new = self.bytes.is_none();
+        let like = ModeAndOwner {
+            mode: (secret && is_new).then_some(SECRET_MODE),
+            ..ModeAndOwner::default()
+        };
+        file_change::write_hidden(&self.real, bytes, like, secret)
     }
 
     /// Returns the changes that copy the file to its name plus `ending`.

@@ -19,6 +19,7 @@ use crate::host::change::{Change, CommandRun};
 use crate::host::fact::{Fact, FileStat};
 use crate::states::modules::decision::{act_on_outputs, require_facts};
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
+use crate::system::fs::SECRET_MODE;
 use crate::value::Map;
 
 /// Decides `file.managed`: creates or updates a file.
@@ -86,12 +87,12 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
     let has_source = call.flag("source", false);
     let replace = call.flag("replace", true) && (text.is_some() || has_source);
     let secret = call.is_sensitive("contents");
-    let decide = |body, secret, replace, mode| {
+    let decide = |body, secret, replace, mode: Option<u32>| {
         let spec = ContentSpec {
             body,
             secret,
             replace,
-            mode,
+            mode: mode.or(mode_of_secret(secret, there)),
         };
         build_desired_file(call, &path, &owners, spec)
     };
@@ -137,6 +138,11 @@ fn target_entry<'a>(
     }
     require_facts(facts, needed)?;
     facts.target(path)
+}
+
+/// Returns the mode of a new file with a secret. None for other files.
+pub(super) fn mode_of_secret(secret: bool, there: Option<&FileStat>) -> Option<u32> {
+    (secret && there.is_none()).then_some(SECRET_MODE)
 }
 
 fn desired_mode(call: &StateCall<'_>, keeps: bool) -> Result<Option<u32>, Halt> {

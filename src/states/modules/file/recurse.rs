@@ -10,7 +10,7 @@ use super::cleanup::{SourceTree, list_source_tree, protected_paths, removable_pa
 use super::desired_file::{
     DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
 };
-use super::managed::backup_policy;
+use super::managed::{backup_policy, mode_of_secret};
 use super::pattern::PathFilter;
 use super::plan::{
     FilePlan, PathOwners, join_path, missing_folder_steps, name_as_path, parent, path_fact,
@@ -220,6 +220,7 @@ fn add_file(
         source_mode(call, &FileSource::Tree(name.to_owned()), facts)?
     } else {
         call.mode("file_mode")?
+            .or(mode_of_secret(secret, facts.target(full)?))
     };
     let is_folder = facts.path(full)?.is_some_and(FileStat::is_folder);
     if is_folder && call.flag("clean", false) {

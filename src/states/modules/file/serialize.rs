@@ -8,7 +8,7 @@ use super::contents::{encode, get_at_path};
 use super::desired_file::{
     DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
 };
-use super::managed::{backup_policy, check_before_write};
+use super::managed::{backup_policy, check_before_write, mode_of_secret};
 use super::plan::{FilePlan, PathOwners, absolute_name, target_fact};
 use super::text_diff::DiffVisibility;
 use crate::expr::pyyaml_text;
@@ -57,7 +57,9 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         path: path.clone(),
         body: FileBody::Explicit(encode(call, text)?),
         owners,
-        mode: call.mode("mode")?,
+        mode: call
+            .mode("mode")?
+            .or(mode_of_secret(secret, facts.target(&path)?)),
         parents: if call.flag("makedirs", false) {
             ParentPolicy::Create(None)
         } else {
