@@ -6,6 +6,7 @@
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
+use zeroize::Zeroizing;
 
 use crate::host::{Command, Exit, PromptAnswer, Stream};
 
@@ -105,7 +106,7 @@ impl PromptResponder {
             if answer.ends_login {
                 self.retired_count = at + 1;
             }
-            let line = [reply.reveal().as_bytes(), b"\n"].concat();
+            let line = Zeroizing::new([reply.reveal().as_bytes(), b"\n"].concat());
             pipe.write_all(&line).await.ok();
         }
     }

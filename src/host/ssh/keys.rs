@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
+use zeroize::Zeroizing;
 
 use crate::host::{Question, Secret};
 use crate::system::fs;
@@ -63,7 +64,7 @@ impl KeyCache {
 
 fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     let bytes = match fs::read_within(file, MAX_KEY_FILE_BYTES) {
-        Ok(bytes) => bytes,
+        Ok(bytes) => Zeroizing::new(bytes),
         Err(error) if error.is_not_found() => return KeyFile::Unusable(None),
         Err(error) => return KeyFile::Unusable(Some(error.to_string())),
     };

@@ -84,7 +84,7 @@ fn problem_of(program: &str, error: &process::Error) -> Problem {
         }
         _ => "correct `command` of the backend".to_owned(),
     };
-    Problem::new(error, help)
+    Problem::new(error.to_string(), help)
 }
 
 /// Returns the error output of a program as one line without secrets.

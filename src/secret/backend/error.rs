@@ -8,9 +8,9 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(reason: impl ToString, help: impl Into<String>) -> Self {
+    pub(super) fn new(reason: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
-            reason: reason.to_string(),
+            reason: reason.into(),
             help: help.into(),
         }
     }

@@ -32,7 +32,7 @@ impl Backend for FileBackend {
         let bytes = fs::read_within(&real, MAX_BYTES as u64).map_err(|error| {
             let help = error.hint();
             let help = help.unwrap_or_else(|| format!("put the secret into the file `{shown}`"));
-            Problem::new(error, help)
+            Problem::new(error.to_string(), help)
         })?;
         text_of(bytes).ok_or_else(|| {
             let reason = format!("`{shown}` is not text in UTF-8");

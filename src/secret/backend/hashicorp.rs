@@ -197,7 +197,10 @@ fn token(env: &Env) -> Result<Zeroizing<String>, Problem> {
     let bytes = match fs::read_within(&file, MAX_TOKEN_BYTES) {
         Err(error) if error.is_not_found() => return Err(none()),
         read => read.map_err(|error| {
-            Problem::new(error, "make the file readable for you, or set VAULT_TOKEN")
+            Problem::new(
+                error.to_string(),
+                "make the file readable for you, or set VAULT_TOKEN",
+            )
         })?,
     };
     let bytes = Zeroizing::new(bytes);

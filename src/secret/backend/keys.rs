@@ -9,10 +9,10 @@ tables! {
         "env" Text, "The variable of each secret; `{name}` stands for its name";
         "file" Text, "The file of each secret; `{name}` stands for its name";
         "command" Names, "The program that prints a secret, with its arguments; `{name}` stands for the name";
-        "vault" Of(&VAULT_KEYS), "A key-value store of HashiCorp Vault; `VAULT_ADDR` and `VAULT_TOKEN` say where";
+        "vault" Of(&VAULT_KEYS), "A key-value store of a Vault server; `VAULT_ADDR` and `VAULT_TOKEN` say where";
         "timeout" Scalar, "The number of seconds that a program or server has; the default is 30";
     }
-    pub(super) VAULT_KEYS closed "secret_backend_vault" "A key-value store of HashiCorp Vault" {
+    pub(super) VAULT_KEYS closed "secret_backend_vault" "A key-value store of a Vault server" {
         "mount" Text, "The path at which the store is mounted; the default is `secret`";
         "path" Text, "The path in the store in front of all names";
         "version" Scalar, "The version of the store, 1 or 2; the default is 2";

@@ -210,19 +210,18 @@ impl SettingsReader<'_> {
                 }
             },
         };
-        let mount = self.path(settings.get("mount"), "mount")?;
         Some(HashicorpBackend {
-            mount: mount.unwrap_or_else(|| DEFAULT_MOUNT.to_owned()),
-            path: self.path(settings.get("path"), "path")?.unwrap_or_default(),
+            mount: self.path(settings.get("mount"), "mount", DEFAULT_MOUNT)?,
+            path: self.path(settings.get("path"), "path", "")?,
             version,
             time_limit,
         })
     }
 
-    /// Returns a path in a store, without `/` around it. The outer option is none if it is wrong.
-    fn path(&mut self, node: Option<&Node>, key: &str) -> Option<Option<String>> {
+    /// Returns a path in a store, without `/` around it. None if it is wrong.
+    fn path(&mut self, node: Option<&Node>, key: &str, default: &str) -> Option<String> {
         let Some(node) = node.filter(|node| !node.is_null()) else {
-            return Some(None);
+            return Some(default.to_owned());
         };
         let text = self.text(node, key)?;
         let path = text.trim_matches('/');
@@ -231,7 +230,7 @@ impl SettingsReader<'_> {
             self.report(node, &problem, "write names with `/` between them");
             return None;
         }
-        Some(Some(path.to_owned()))
+        Some(path.to_owned())
     }
 }
 

@@ -21,8 +21,11 @@ use crate::yaml::{self, Node, Schema};
 #[derive(Clone, Default)]
 pub struct SecretBackends {
     backends: Arc<NamedBackends>,
-    fetched: Arc<Mutex<HashMap<(Arc<str>, SecretName), FetchedSecret>>>,
+    fetched: Arc<Mutex<FetchedSecrets>>,
 }
+
+/// The secrets by the names of their backends and their own.
+type FetchedSecrets = HashMap<(Arc<str>, SecretName), FetchedSecret>;
 
 /// The place of a secret, which is empty until it is fetched.
 type FetchedSecret = Arc<OnceLock<Result<Secret, Problem>>>;
@@ -42,6 +45,12 @@ impl SecretBackends {
             backends: Arc::new(read_section(section, problems)),
             fetched: Arc::default(),
         }
+    }
+
+    /// Whether a backend runs a program or uses the network.
+    pub fn needs_permission(&self) -> bool {
+        let mut backends = self.backends.iter();
+        backends.any(|(_, backend)| backend.needs_permission())
     }
 
     /// Returns the files with credentials that the backends would read.
