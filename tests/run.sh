@@ -57,6 +57,7 @@ git-lfs|test|git-lfs|locks across machines are checked with the real git-lfs
 ip|test|iproute2|test hosts have separate networks
 strace|test|strace|the system calls of commands that only read are checked
 nc|test|netcat-openbsd|a proxy command of a test is nc
+age|test|age|files of age are exchanged with the real age
 openssl|test|openssl|a test server needs a TLS certificate
 debootstrap|test|debootstrap|states are applied to a Debian for tests
 root|test||tests create users, networks and file systems

@@ -97,6 +97,12 @@ impl Repository {
         self.inner.head_detached().unwrap_or(false)
     }
 
+    /// Returns the name of the author of a commit made now. None if git knows none.
+    pub fn author_name(&self) -> Option<String> {
+        let (author, _) = self.identities().ok()?;
+        Some(String::from_utf8_lossy(author.name_bytes()).into_owned())
+    }
+
     /// Returns the author and the committer for a commit made now.
     pub(super) fn identities(
         &self,

@@ -1,13 +1,16 @@
 //! Implements `unfurl commit`: commits the changes of an ensemble, project or folder, and pushes them on
 //! request.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::failure::{Failure, FailureKind};
 use super::git::{GitScope, find_scope, status_of};
+use super::secret::{CLEAR_PERMISSION, refuse_clear_values};
 use crate::ensemble::{CommitReport, RecordFiles, default_message, exclude_from_git};
+use crate::git::Repository;
 use crate::lock::Lock;
-use crate::session::{InvolvedRepository, SessionOptions, ignored_settings};
+use crate::session::{InvolvedRepository, SecretValue, SessionOptions, ignored_settings};
 
 /// The options of the command `unfurl commit`.
 #[derive(Debug, Clone, Default)]
@@ -35,12 +38,13 @@ pub fn commit(
     prompt: MessagePrompt<'_>,
 ) -> Result<Option<CommitReport>, Failure> {
     let subject = find_scope(&options.session)?;
-    let (record, last_job, targets) = match subject {
+    let (record, last_job, targets, secrets) = match subject {
         GitScope::Ensemble {
             record,
             last_job,
             whole_project,
             all,
+            secrets,
         } => {
             let own = |it: &InvolvedRepository| match it.name.as_str() {
                 "self" => true,
@@ -49,13 +53,13 @@ pub fn commit(
             };
             let mut targets = all;
             targets.retain(own);
-            (Some(record), Some(last_job), targets)
+            (Some(record), Some(last_job), targets, secrets)
         }
         GitScope::Folder(_) if options.all_repositories => {
             let message = "`--all-repositories` needs an ensemble";
             return Err(Failure::usage(message));
         }
-        GitScope::Folder(one) => (None, None, one.into_iter().collect()),
+        GitScope::Folder(one) => (None, None, one.into_iter().collect(), Vec::new()),
     };
     if targets.is_empty() {
         return Err(no_repository());
@@ -74,6 +78,7 @@ pub fn commit(
         push_all(options, &targets, record.as_ref(), &mut commits);
         return Ok(Some(commits));
     }
+    refuse_clear(options, &targets, &secrets)?;
     let Some(message) = choose_message(options, prompt, &default, &targets)? else {
         return Ok(None);
     };
@@ -138,6 +143,25 @@ fn pending(targets: &[InvolvedRepository]) -> Result<usize, Failure> {
 /// Returns the changed files in the folder, without nested repositories.
 fn changes(target: &InvolvedRepository) -> Result<Vec<PathBuf>, Failure> {
     Ok(target.repository.file_changes(&[&target.folder])?)
+}
+
+/// Refuses secrets in clear text among the changes, unless the user permits them.
+fn refuse_clear(
+    options: &CommitOptions,
+    targets: &[InvolvedRepository],
+    secrets: &[SecretValue],
+) -> Result<(), Failure> {
+    let mut allowed = options.session.allowed.iter();
+    if secrets.is_empty() || allowed.any(|name| name.trim() == CLEAR_PERMISSION) {
+        return Ok(());
+    }
+    let mut changed = HashSet::new();
+    for target in targets {
+        let root = target.repository.root();
+        changed.extend(changes(target)?.iter().map(|path| root.join(path)));
+    }
+    let repositories: Vec<&Repository> = targets.iter().map(|it| &it.repository).collect();
+    refuse_clear_values(secrets, &repositories, &|path| changed.contains(path))
 }
 
 fn statuses(targets: &[InvolvedRepository]) -> Result<String, Failure> {

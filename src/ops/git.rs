@@ -9,8 +9,8 @@ use crate::diagnostic::Diagnostics;
 use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
 use crate::session::{
-    self, InvolvedRepository, SessionOptions, current_dir, distinct_repositories, ignored_settings,
-    involved_repositories, repositories_of, repository_at,
+    self, InvolvedRepository, SecretValue, SessionOptions, current_dir, distinct_repositories,
+    ignored_settings, involved_repositories, repositories_of, repository_at, secret_values,
 };
 use crate::system::{fs, process};
 
@@ -47,6 +47,8 @@ pub(super) enum GitScope {
         /// Whether the argument denotes the project's folder.
         whole_project: bool,
         all: Vec<InvolvedRepository>,
+        /// The places of secret values in the files of the model.
+        secrets: Vec<SecretValue>,
     },
     /// A project without a readable ensemble, or any other folder.
     Folder(Option<InvolvedRepository>),
@@ -74,15 +76,20 @@ pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> 
     let whole_project = project.is_some_and(|project| is_same_folder(&project.root, &folder));
     let nearest = repositories_of(&found.located)?;
     // Git commands must work even if the ensemble cannot be loaded, because git may be needed to repair it.
-    let (last_job, all) = match session::load(found, options) {
-        Ok(session) => (session.last_job(), involved_repositories(&session)?),
-        Err(_) => (None, nearest),
+    let (last_job, all, secrets) = match session::load(found, options) {
+        Ok(session) => (
+            session.last_job(),
+            involved_repositories(&session)?,
+            secret_values(&session),
+        ),
+        Err(_) => (None, nearest, Vec::new()),
     };
     Ok(GitScope::Ensemble {
         record,
         last_job,
         whole_project,
         all,
+        secrets,
     })
 }
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::request::JobRequest;
+use super::secret::{CLEAR_PERMISSION, refuse_clear_values};
 use crate::ensemble::{CommitError, NotInGit, RecordCommit, RecordFiles};
-use crate::session::{Session, distinct_repositories, involved_repositories};
+use crate::git::Repository;
+use crate::session::{Session, distinct_repositories, involved_repositories, secret_values};
 
 /// The maximum number of files named in a message.
 const MAX_NAMED_FILES: usize = 10;
@@ -34,6 +36,7 @@ pub(super) fn prepare_commit(
         view.notice("nothing is committed, because the run is not saved; `--save` saves it");
         return Ok(None);
     }
+    refuse_clear(session)?;
     let trust = &session.location.located.trust;
     let notify = &mut |text: &str| view.notice(text);
     Ok(Some(RecordCommit::prepare(
@@ -42,6 +45,22 @@ pub(super) fn prepare_commit(
         &|root| trust.covers(root),
         notify,
     )?))
+}
+
+/// Refuses secrets in clear text that the commit of the record would add, unless the user permits them.
+fn refuse_clear(session: &Session) -> Result<(), Failure> {
+    let mut allowed = session.options.allowed.iter();
+    if allowed.any(|name| name.trim() == CLEAR_PERMISSION) {
+        return Ok(());
+    }
+    let record = RecordFiles::of(session.manifest.path());
+    let secrets = secret_values(session);
+    if !secrets.iter().any(|secret| record.is_record(&secret.path)) {
+        return Ok(());
+    }
+    let repositories = distinct_repositories(involved_repositories(session)?);
+    let repositories: Vec<&Repository> = repositories.iter().collect();
+    refuse_clear_values(&secrets, &repositories, &|path| record.is_record(path))
 }
 
 /// Refuses uncommitted changes in the repositories of the ensemble, its project, its environment and its

@@ -40,6 +40,7 @@ pub use local_clones::find_clone as folder_of_clone;
 pub use locate::{
     LocateRequest, LocatedEnsemble, enclosing_project, home_project_folder, locate, trust_for_file,
 };
+pub use open_passwords::open_passwords;
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use project_reader::PROJECT_KEYS;
 pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};

@@ -73,19 +73,28 @@ fn is_function(key: &str) -> bool {
 }
 
 fn find_password(document: &Node) -> Option<OpenPassword> {
+    let mut found = open_passwords(document).into_iter();
+    found.next().map(|(key, value)| OpenPassword::new(&key, value))
+}
+
+/// Returns the passwords in a document that are plain texts, each with its key.
+///
+/// A password that comes from a variable, a template or an encrypted value is none.
+pub fn open_passwords(document: &Node) -> Vec<(String, &Node)> {
+    let mut found = Vec::new();
     let mut open = vec![(document, "")];
     while let Some((node, key)) = open.pop() {
         for (name, entry) in node.as_map().into_iter().flatten() {
             let is_password =
                 PASSWORD_KEYS.contains(&&**name) || (key == CREDENTIAL_KEY && &**name == TOKEN_KEY);
             if is_password && is_plain(&entry.value) {
-                return Some(OpenPassword::new(name, &entry.value));
+                found.push((name.to_string(), &entry.value));
             }
             open.push((&entry.value, name));
         }
         open.extend(node.as_seq().into_iter().flatten().map(|item| (item, "")));
     }
-    None
+    found
 }
 
 fn is_plain(value: &Node) -> bool {

@@ -38,6 +38,7 @@ tables! {
         "include_paths" Names, "Reserved";
         "exclude_paths" Names, "Reserved";
         "trusted" List, "Projects that are allowed to do more than read their files";
+        "secrets" Text, "How new projects encrypt secrets: `vault` or `age`. Only for the home project";
     }
     ENSEMBLE_KEYS open "ensemble" "An ensemble of the project" needs ["file"] {
         "file" Text, "The path of its manifest from the project's folder";

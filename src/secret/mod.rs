@@ -20,17 +20,15 @@ mod transaction;
 mod vault;
 
 pub use age::{
-    AGE_TAG, AgeError, AgeKeys, AgeRecipient, Identities, POLICY_FILE, ReaderPolicy, RotationDebt,
-    SealedValue, ValuePlace, check_age_form, check_reader_name, create_identity, decrypt_age,
-    encrypt_age, identity_file_of_user, is_age_text, plain_json,
+    AGE_TAG, AgeError, AgeRecipient, Identities, POLICY_FILE, ReaderPolicy, RotationDebt,
+    SealedValue, ValuePlace, check_age_form, check_reader_name, create_identity, encrypt_age,
+    identity_file_of_user, is_age_text, plain_json,
 };
 pub use backend::{BackendContext, BackendError, SECRET_BACKEND_KEYS, SecretBackends};
 pub use error::Error;
 pub use key::{DigestKey, KeyName};
 pub use keyring::Keyring;
-pub use keys::{
-    FileKeys, Keys, OpenError, VaultSecret, is_encrypted, password_variable, vault_of_variable,
-};
+pub use keys::{Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
 pub use passphrase::set_passphrase_prompt;
 pub use transaction::{FileChange, TransactionError, finish_interrupted, write_all_or_none};
 pub use vault::{check_vault_form, is_vault_text, seal, vault_id};

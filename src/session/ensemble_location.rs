@@ -6,13 +6,13 @@ use super::error::{LoadError, LoadErrorKind};
 use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
 use super::read_scope::check_manifest;
-use crate::diagnostic::{Diagnostics, Sources, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::ensemble;
 use crate::git;
 use crate::project::{
     self, FileLoader, LocateRequest, LocatedEnsemble, READ_PERMISSION, Trust, keys_of_environment,
 };
-use crate::secret::Keys;
+use crate::secret::{Keys, finish_interrupted};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::yaml::Limits;
@@ -194,6 +194,7 @@ struct Search {
 /// are read again with the passwords found, as long as this gives more passwords.
 fn search(request: &LocateRequest<'_>, options: &SessionOptions, env: &Env) -> Search {
     let mut keys = Keys::of_variables(env);
+    let rekeyed = finish_rekey(request);
     loop {
         let mut sources = Sources::default();
         let mut loader = FileLoader::new(&mut sources, env, Limits::default());
@@ -213,9 +214,22 @@ fn search(request: &LocateRequest<'_>, options: &SessionOptions, env: &Env) -> S
             refuse_foreign(&located, options, request.cwd, &mut loader)?;
             Ok(located)
         });
-        let closed = loader.take_closed_values();
+        let mut closed = loader.take_closed_values();
         drop(loader);
         if closed.is_empty() || more.passwords() == keys.passwords() {
+            if rekeyed.has_errors() {
+                closed.append(rekeyed);
+                return Search {
+                    located,
+                    sources,
+                    keys: more,
+                    closed,
+                };
+            }
+            let located = located.map(|mut located| {
+                located.warnings.append(rekeyed);
+                located
+            });
             return Search {
                 located,
                 sources,
@@ -224,6 +238,20 @@ fn search(request: &LocateRequest<'_>, options: &SessionOptions, env: &Env) -> S
             };
         }
         keys = more;
+    }
+}
+
+/// Finishes a `secret rekey` that was cut off, so that all files of the project have the same keys.
+fn finish_rekey(request: &LocateRequest<'_>) -> Diagnostics {
+    let start = fs::absolute(Path::new(request.argument), request.cwd);
+    let project = project::enclosing_project(&start, request.search_root);
+    match project.map(|project| finish_interrupted(&project)) {
+        None | Some(Ok(None)) => Diagnostics::default(),
+        Some(Ok(Some(_))) => {
+            let message = "an interrupted `unfurl secret rekey` was finished: all files have their new content";
+            Diagnostic::warning(message).into()
+        }
+        Some(Err(error)) => Diagnostic::error(&error).help(error.help()).into(),
     }
 }
 

@@ -15,11 +15,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    pub(super) fn new(
-        path: impl AsRef<Path>,
-        text: impl Into<String>,
-        purpose: &'static str,
-    ) -> Self {
+    pub fn new(path: impl AsRef<Path>, text: impl Into<String>, purpose: &'static str) -> Self {
         Self {
             path: path.as_ref().to_owned(),
             text: text.into(),

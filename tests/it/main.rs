@@ -69,6 +69,7 @@ mod salt;
 mod schemas;
 mod secret_backends;
 mod secret_records;
+mod secrets;
 mod security;
 mod shim;
 mod ssh_config;

@@ -9,7 +9,7 @@ use crate::cli::args::format::OutputFormat;
 use crate::cli::output::{Context, shown_path};
 use crate::cli::request::session::session_options;
 use crate::ops::Failure;
-use crate::ops::init::{self, InitReport, InitRequest, InitSource, Layout, Made};
+use crate::ops::init::{self, InitReport, InitRequest, InitSource, Layout, Made, SecretsChoice};
 use crate::text::shlex_quote;
 
 /// Create a project, or an ensemble if the folder is in a project
@@ -68,6 +68,9 @@ pub(in crate::cli) struct InitArgs {
     /// Create the ensemble in this repository, which another project has
     #[arg(long, value_name = "PATH", conflicts_with_all = ["mono", "submodule", "empty", "as_shared_environment"])]
     shared_repository: Option<PathBuf>,
+    /// Encrypt secrets with the password of a vault, or with age for readers that a file names
+    #[arg(long, value_name = "vault|age", value_parser = parse_secrets)]
+    secrets: Option<SecretsChoice>,
     /// Prepare the project for work on its model
     #[arg(long)]
     design: bool,
@@ -99,6 +102,7 @@ pub(in crate::cli) fn init(args: &InitArgs, cx: &Context) -> Result<u8, Failure>
         shared_repository: args.shared_repository.clone(),
         environment: args.use_environment.clone(),
         deployment_blueprint: args.use_deployment_blueprint.clone(),
+        secrets: args.secrets,
         variables: variables(&args.var)?,
         ..InitRequest::default()
     };
@@ -110,6 +114,10 @@ pub(in crate::cli) fn init(args: &InitArgs, cx: &Context) -> Result<u8, Failure>
         OutputFormat::None => {}
     }
     Ok(0)
+}
+
+fn parse_secrets(word: &str) -> Result<SecretsChoice, String> {
+    SecretsChoice::parse(word).ok_or_else(|| "write `vault` or `age`".to_owned())
 }
 
 fn source(args: &InitArgs) -> InitSource {

@@ -53,6 +53,8 @@ enum SecretCommand {
     Rekey(RekeyArgs),
     /// Check all encrypted values without a key: form, digest, place and readers
     Verify(ListArgs),
+    /// Find secrets in clear text: values that the model declares sensitive, passwords, and known forms
+    Scan(ListArgs),
     /// Encrypt each value of a file that has the tag `!sensitive`, `!vault` or `!age`
     Encrypt(EncryptArgs),
 }
@@ -119,7 +121,7 @@ struct WhoArgs {
     output: OutputFormat,
 }
 
-/// The options of the commands `secret list` and `secret verify`.
+/// The options of the commands `secret list`, `secret verify` and `secret scan`.
 #[derive(Debug, Args)]
 struct ListArgs {
     /// A folder of the project
@@ -150,6 +152,7 @@ pub(in crate::cli) fn secret(args: &SecretArgs, cx: &Context) -> Result<u8, Fail
         SecretCommand::Who(args) => who(args, cx),
         SecretCommand::Rekey(args) => secret_rekey::rekey(args, cx),
         SecretCommand::Verify(args) => secret_rekey::verify(&args.folder, args.output, cx),
+        SecretCommand::Scan(args) => secret_rekey::scan(&args.folder, args.output, cx),
         SecretCommand::Encrypt(args) => encrypt(args, cx),
     }
 }

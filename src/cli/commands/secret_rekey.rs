@@ -10,10 +10,12 @@ use super::secret::{ask_twice, open, place_json, read_stdin};
 use crate::cli::args::format::OutputFormat;
 use crate::cli::output::Context;
 use crate::cli::prompt;
+use crate::cli::request::session::session_options;
 use crate::ops::secret::{self, RekeyPlan, RekeyRequest};
 use crate::ops::{Failure, FailureKind, watch_signals};
 use crate::secret::RotationDebt;
 use crate::ui::read_approval;
+use crate::ui::words::count;
 
 /// The variable with the new password of a vault.
 const NEW_PASSWORD_VARIABLE: &str = "UNFURL_NEW_VAULT_PASSWORD";
@@ -78,8 +80,9 @@ pub(super) fn rekey(args: &RekeyArgs, cx: &Context) -> Result<u8, Failure> {
         }
         OutputFormat::Text => {
             let text = format!(
-                "{} files were written, and {checked} secrets open with the new keys\n",
-                plan.files
+                "wrote {}; {} with the new keys\n",
+                count(plan.files, "file"),
+                opens(checked)
             );
             cx.output.print_result(&text);
         }
@@ -88,9 +91,15 @@ pub(super) fn rekey(args: &RekeyArgs, cx: &Context) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn opens(checked: usize) -> String {
+    let verb = if checked == 1 { "opens" } else { "open" };
+    format!("{} {verb}", count(checked, "secret"))
+}
+
 fn describe(plan: &RekeyPlan) -> String {
     let mut text = format!(
-        "{} files change: {} values and {} whole files are encrypted again; {} stay as they are; {} cannot be opened\n",
+        "files to write: {}; values to encrypt: {}; whole files to encrypt: {}; secrets that stay: {}; secrets that \
+         cannot be opened: {}\n",
         plan.files,
         plan.values,
         plan.whole_files,
@@ -206,10 +215,13 @@ pub(super) fn verify(folder: &str, format: OutputFormat, cx: &Context) -> Result
                 }
             }
             text += &format!(
-                "{} values and {} whole files were checked; {} problems\n",
-                report.values,
-                report.files,
-                report.problems.len()
+                "checked {} and {}: {}\n",
+                count(report.values, "value"),
+                count(report.files, "whole file"),
+                match report.problems.len() {
+                    0 => "no problem".to_owned(),
+                    problems => count(problems, "problem"),
+                }
             );
             for debt in &report.rotate {
                 text += &format!("{}\n", describe_debt(debt));
@@ -219,4 +231,38 @@ pub(super) fn verify(folder: &str, format: OutputFormat, cx: &Context) -> Result
         OutputFormat::None => {}
     }
     Ok(u8::from(!report.problems.is_empty()))
+}
+
+/// Finds secrets in clear text, and returns the exit code.
+pub(super) fn scan(ensemble: &str, format: OutputFormat, cx: &Context) -> Result<u8, Failure> {
+    let options = session_options(ensemble, None, cx);
+    let report = secret::scan(&options)?;
+    for warning in &report.warnings {
+        cx.output.message(crate::job::LogLevel::Warning, warning);
+    }
+    match format {
+        OutputFormat::Json => {
+            let found = report.found.iter().map(|found| {
+                let mut item = place_json(&found.place);
+                item["reason"] = found.reason.clone().into();
+                item
+            });
+            cx.output.json(&found.collect());
+        }
+        OutputFormat::Text => {
+            let mut text = String::new();
+            for found in &report.found {
+                text += &format!("{}: {}\n", found.place, found.reason);
+            }
+            text += &match report.found.len() {
+                0 => "no secret in clear text was found\n".to_owned(),
+                count => format!(
+                    "{count} secrets in clear text; mark them with `!sensitive` and run `unfurl secret encrypt FILE`\n"
+                ),
+            };
+            cx.output.print_result(&text);
+        }
+        OutputFormat::None => {}
+    }
+    Ok(u8::from(!report.found.is_empty()))
 }

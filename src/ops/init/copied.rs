@@ -154,6 +154,7 @@ fn refuse_options(request: &InitRequest, in_project: bool) -> Result<(), Failure
         ),
         ("--var", !request.variables.is_empty()),
         ("--design", request.design),
+        ("--secrets", request.secrets.is_some()),
         (
             "--use-environment",
             request.environment.is_some() && !in_project,

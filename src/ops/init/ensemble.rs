@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::age::{SecretsChoice, policy_like};
 use super::environments::{empty_environment, is_declared};
 use super::model::{
     ENSEMBLE_TEMPLATE, EnsembleModel, FIRST_ENSEMBLE, NewEnsemble, SERVICE_TEMPLATE, entry_of,
@@ -83,7 +84,11 @@ pub fn create_ensemble(request: &InitRequest, new: &NewEnsemble) -> Result<InitR
     let (mut own, mut files) = if is_shared {
         (None, Vec::new())
     } else {
-        let (own, files) = recipe.ensemble_repository(folder, true)?;
+        let policy = match request.secrets {
+            Some(SecretsChoice::Vault) => None,
+            _ => policy_like(&new.project)?,
+        };
+        let (own, files) = recipe.ensemble_repository(folder, true, policy)?;
         (Some(own), files)
     };
     let uri = match &own {

@@ -3,6 +3,7 @@
 //! [`init`] is the entry. A new folder is built beside its place and renamed, so that it appears as a whole or not
 //! at all. [`create_ensemble`] adds an ensemble to an existing project.
 
+mod age;
 mod copied;
 mod ensemble;
 mod environments;
@@ -19,6 +20,7 @@ mod shared;
 mod staging;
 mod target;
 
+pub use age::SecretsChoice;
 pub use ensemble::create_ensemble;
 pub use model::{EnsembleModel, NewEnsemble};
 pub use new_project::{build_home, create_project};

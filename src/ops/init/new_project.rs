@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::age::{FirstReader, SecretsChoice, choice_of};
 use super::model::{ENSEMBLE_TEMPLATE, EnsembleModel, FIRST_ENSEMBLE, entry_of, way_out};
 use super::outside::{OuterRepository, exclude_pattern};
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
@@ -36,6 +37,8 @@ struct ProjectBuild<'a> {
     repository: Option<NewRepository>,
     /// The repository of the ensemble, if it has one of its own.
     own: Option<NewRepository>,
+    /// The first reader of the secrets, if they are encrypted with age.
+    reader: Option<FirstReader>,
     files: Vec<NewFile>,
 }
 
@@ -141,6 +144,7 @@ impl<'a> ProjectBuild<'a> {
             ensemble,
             repository,
             own: None,
+            reader: None,
             files,
         })
     }
@@ -155,7 +159,15 @@ impl<'a> ProjectBuild<'a> {
     fn write_project(&mut self) -> Result<(), Failure> {
         let request = self.recipe.request;
         let keeps_ensemble = self.ensemble.is_some() && self.layout != Layout::Poly;
-        let vault = if keeps_ensemble || self.recipe.has_vault_variables() {
+        if !self.recipe.has_vault_variables() && choice_of(request)? == SecretsChoice::Age {
+            let repository = self.repository.as_ref();
+            let name = repository.and_then(|made| made.repository.author_name());
+            let reader = FirstReader::of_user(name.as_deref())?;
+            self.recipe.notes.extend(reader.notes.iter().cloned());
+            self.reader = Some(reader);
+        }
+        let needs_vault = keeps_ensemble && self.reader.is_none();
+        let vault = if needs_vault || self.recipe.has_vault_variables() {
             Some(self.recipe.vault(self.target)?)
         } else {
             None
@@ -171,7 +183,7 @@ impl<'a> ProjectBuild<'a> {
             .as_ref()
             .map(|it| self.target.join(it).join(MANIFEST));
         let manifest = manifest.map(|path| path.display().to_string());
-        let files = self.recipe.project_files(&ProjectFiles {
+        let mut files = self.recipe.project_files(&ProjectFiles {
             manifest: manifest.as_deref(),
             vault: vault.as_ref(),
             default_environment: environment.or(request.environment.as_deref()),
@@ -179,6 +191,12 @@ impl<'a> ProjectBuild<'a> {
             has_template: true,
             ..ProjectFiles::default()
         })?;
+        files.extend(
+            self.reader
+                .as_ref()
+                .map(FirstReader::policy_file)
+                .transpose()?,
+        );
         self.write(files)
     }
 
@@ -191,7 +209,9 @@ impl<'a> ProjectBuild<'a> {
         if self.layout != Layout::Mono && !self.recipe.request.without_repository {
             fs::create_dir_all(&path)?;
             let has_vault = self.layout == Layout::Poly;
-            let (own, files) = self.recipe.ensemble_repository(&path, has_vault)?;
+            let policy = self.reader.as_ref().filter(|_| has_vault);
+            let policy = policy.map(FirstReader::policy_file).transpose()?;
+            let (own, files) = self.recipe.ensemble_repository(&path, has_vault, policy)?;
             self.files
                 .extend(files.into_iter().map(|file| file.within(&folder)));
             self.own = Some(own);

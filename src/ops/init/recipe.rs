@@ -97,20 +97,22 @@ impl<'a> Recipe<'a> {
         &self,
         folder: &Path,
         has_vault: bool,
+        policy: Option<NewFile>,
     ) -> Result<(NewRepository, Vec<NewFile>), Failure> {
         let repository = NewRepository::create(folder, &[], &self.skeleton)?;
-        let vault = if has_vault {
+        let vault = if has_vault && policy.is_none() {
             Some(self.vault(folder)?)
         } else {
             None
         };
         let mut files = repository.files.clone();
-        let rest = self.project_files(&ProjectFiles {
+        let mut rest = self.project_files(&ProjectFiles {
             vault: vault.as_ref(),
             default_environment: self.request.environment.as_deref(),
             is_of_ensemble: true,
             ..ProjectFiles::default()
         })?;
+        rest.extend(policy);
         write_files(folder, &rest)?;
         files.extend(rest);
         Ok((repository, files))

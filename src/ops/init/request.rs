@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::age::SecretsChoice;
 use crate::session::SessionOptions;
 use crate::value::{Map, Value};
 
@@ -66,6 +67,8 @@ pub struct InitRequest {
     /// Whether the project is the home project.
     pub is_home: bool,
     pub deployment_blueprint: Option<String>,
+    /// The way to encrypt secrets; by default, that of the home project, or else a vault.
+    pub secrets: Option<SecretsChoice>,
     /// The variables for the templates of the skeleton.
     pub variables: Vec<(String, String)>,
 }

@@ -1,5 +1,6 @@
 //! Implements `unfurl secret`: sets, shows, lists, checks and re-encrypts the secrets of a project.
 
+mod clear;
 mod encrypt;
 mod inventory;
 mod project;
@@ -10,11 +11,13 @@ mod show;
 mod text_file;
 mod verify;
 
-pub use encrypt::{EncryptedLeaves, encrypt};
-pub use inventory::{SecretEntry, SecretScheme};
+pub use clear::scan;
+pub(super) use clear::{CLEAR_PERMISSION, refuse_clear_values};
+pub use encrypt::encrypt;
+pub use inventory::SecretEntry;
 pub use project::SecretProject;
-pub use rekey::{RekeyPlan, RekeyRequest, RekeyedSecrets, plan_rekey, rekey};
+pub use rekey::{RekeyPlan, RekeyRequest, plan_rekey, rekey};
 pub use report::SecretPlace;
 pub use set::{NewSecret, SecretTarget, SetResult, set, set_found};
 pub use show::{get, list, who};
-pub use verify::{SecretProblem, VerifyReport, verify};
+pub use verify::verify;

@@ -174,7 +174,7 @@ pub(super) fn seal_bytes(bytes: &[u8], password: &VaultSecret) -> Result<String,
 }
 
 /// Returns the folder of the project: that of the ensemble that the options name, or the one around a folder.
-fn project_root(options: &SessionOptions) -> Result<PathBuf, Failure> {
+pub(super) fn project_root(options: &SessionOptions) -> Result<PathBuf, Failure> {
     let cwd = current_dir()?;
     let folder = fs::absolute(Path::new(&options.ensemble), &cwd);
     let folder = fs::canonicalize(&folder).unwrap_or(folder);

@@ -13,7 +13,7 @@ mod sealed;
 #[cfg(test)]
 mod tests;
 
-pub use cipher::{check_age_form, decrypt_age, encrypt_age, is_age_text};
+pub use cipher::{check_age_form, encrypt_age, is_age_text};
 pub use error::AgeError;
 pub use identity::{Identities, create_identity, identity_file_of_user};
 pub use keys::AgeKeys;

@@ -46,15 +46,17 @@ pub struct RotationDebt {
 }
 
 impl ReaderPolicy {
-    /// Creates the policy of a new project with one reader.
-    pub fn new(folder: &Path, id: &str, name: &str, recipient: &AgeRecipient) -> Self {
+    /// Creates the policy of a new project.
+    pub fn new(folder: &Path, id: &str, readers: IndexMap<String, AgeRecipient>) -> Self {
+        let listed = readers.iter();
+        let listed = listed.map(|(name, key)| (name.as_str(), Value::from(key.text())));
         let text = format!(
             "# The readers of this project's secrets. Change them with `unfurl secret rekey`.\nid: {id}\nreaders:\n"
-        ) + &yaml::emit(&Value::map([(name, Value::from(recipient.text()))]), 2);
+        ) + &yaml::emit(&Value::map(listed), 2);
         Self {
             path: folder.join(POLICY_FILE),
             id: id.to_owned(),
-            readers: [(name.to_owned(), recipient.clone())].into(),
+            readers,
             rotate: Vec::new(),
             text,
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::cipher::decrypt_age;
 use super::*;
 use crate::system::env::Env;
 use crate::value::Value;
@@ -19,7 +20,7 @@ impl World {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = create_identity(&folder.path().join("ann.txt")).unwrap();
-        let policy = ReaderPolicy::new(folder.path(), ID, "ann", &key);
+        let policy = ReaderPolicy::new(folder.path(), ID, [("ann".to_owned(), key)].into());
         Self { folder, policy }
     }
 

@@ -1,0 +1,345 @@
+//! Finds secrets that stand in clear text: where the model says that a value is secret, and by patterns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::encrypt::is_clear;
+use super::project::project_root;
+use super::report::SecretPlace;
+use super::text_file::{TextFile, relative};
+use crate::git::Repository;
+use crate::ops::failure::{Failure, FailureKind};
+use crate::project::open_passwords;
+use crate::session::{self, SecretValue, SessionOptions, secret_values};
+use crate::system::fs::{self, EntryKind};
+use crate::yaml::{Node, NodeKind, Route};
+
+/// The maximum size of a file that is searched for patterns, in bytes.
+const MAX_SEARCHED_BYTES: u64 = 4 << 20;
+/// The maximum depth of folders.
+const MAX_DEPTH: usize = 32;
+/// The maximum number of values that a message names.
+const MAX_NAMED: usize = 10;
+/// The permission to commit secrets in clear text.
+pub(in crate::ops) const CLEAR_PERMISSION: &str = "clear-secrets";
+/// The functions that name the source of a value instead of the value.
+const REFERENCES: [&str; 4] = ["eval", "ref", "secret", "file"];
+
+/// The forms of known secrets, with their names.
+static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
+    let patterns = [
+        ("a private key", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"),
+        ("an age identity", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}"),
+        ("an access key of AWS", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+        (
+            "a token of GitHub",
+            r"\b(?:gh[pousr]_[0-9A-Za-z]{36}|github_pat_[0-9A-Za-z_]{40,})",
+        ),
+        ("a token of GitLab", r"\bglpat-[0-9A-Za-z_-]{20,}"),
+        ("a token of Slack", r"\bxox[abprs]-[0-9A-Za-z-]{10,}"),
+        ("a token of HashiCorp Vault", r"\bhvs\.[0-9A-Za-z_-]{24,}"),
+        ("a key of Google", r"\bAIza[0-9A-Za-z_-]{35}\b"),
+        ("a key of Stripe", r"\b[rs]k_live_[0-9A-Za-z]{16,}"),
+    ];
+    let compiled = patterns.into_iter();
+    compiled
+        .filter_map(|(name, pattern)| Some((name, Regex::new(pattern).ok()?)))
+        .collect()
+});
+
+/// A secret in clear text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClearText {
+    pub place: SecretPlace,
+    /// The reason why the text is taken for a secret.
+    pub reason: String,
+}
+
+/// The result of a search for secrets in clear text.
+#[derive(Debug, Clone, Default)]
+pub struct ScanReport {
+    pub found: Vec<ClearText>,
+    /// Parts that could not be searched.
+    pub warnings: Vec<String>,
+}
+
+/// Searches a project. Files that git ignores are left out.
+pub fn scan(options: &SessionOptions) -> Result<ScanReport, Failure> {
+    let root = project_root(options)?;
+    let mut report = ScanReport::default();
+    let repository = Repository::discover(&root)?;
+    let is_ignored = |path: &Path| {
+        let ignored = repository.as_ref().map(|found| found.is_ignored(path));
+        ignored.is_some_and(|ignored| ignored.unwrap_or(false))
+    };
+    let loaded = session::find(options).and_then(|found| session::load(found, options));
+    match loaded {
+        Ok(session) => {
+            for (value, found) in clear_values(&root, &secret_values(&session)) {
+                if !is_ignored(&value.path) {
+                    report.found.push(found);
+                }
+            }
+        }
+        Err(failure) => {
+            let warning = format!(
+                "the model cannot be read, so only passwords and known forms are found: {failure}"
+            );
+            report.warnings.push(warning);
+        }
+    }
+    let mut open = vec![(root.clone(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        for entry in fs::list(&folder)? {
+            let is_folder = entry.kind == EntryKind::Folder;
+            if entry.name == ".git" || (is_folder && depth >= MAX_DEPTH) || is_ignored(&entry.path)
+            {
+                continue;
+            }
+            if is_folder {
+                open.push((entry.path, depth + 1));
+            } else if entry.kind == EntryKind::File {
+                search_file(&root, &entry.path, &mut report.found);
+            }
+        }
+    }
+    report.found.sort_by(|a, b| a.place.cmp(&b.place));
+    report
+        .found
+        .dedup_by(|a, b| (&a.place.file, a.place.line) == (&b.place.file, b.place.line));
+    Ok(report)
+}
+
+/// Searches a file for known passwords and patterns.
+fn search_file(root: &Path, path: &Path, found: &mut Vec<ClearText>) {
+    let Ok(bytes) = fs::read_within(path, MAX_SEARCHED_BYTES) else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(&bytes) else {
+        return;
+    };
+    for (number, line) in text.lines().enumerate() {
+        for (name, pattern) in PATTERNS.iter() {
+            if let Some(hit) = pattern.find(line) {
+                found.push(ClearText {
+                    place: SecretPlace {
+                        file: relative(root, path),
+                        line: number + 1,
+                        column: line[..hit.start()].chars().count() + 1,
+                        name: String::new(),
+                    },
+                    reason: format!("the text has the form of {name}"),
+                });
+            }
+        }
+    }
+    let is_yaml = path
+        .extension()
+        .is_some_and(|end| end == "yaml" || end == "yml");
+    if let (true, Ok(file)) = (is_yaml, TextFile::parse(path, text.to_owned())) {
+        let clear = open_passwords(&file.root).into_iter();
+        for (key, node) in clear.filter(|(_, node)| is_clear_text(node)) {
+            let route = route_at(&file.root, node.span().start as usize);
+            let (route, _) = route.unwrap_or_else(|| (Route::root(), node.clone()));
+            found.push(ClearText {
+                place: file.place_of(root, node, &route),
+                reason: format!("the value of `{key}` is a password in clear text"),
+            });
+        }
+    }
+}
+
+/// Returns the secret values that stand in clear text.
+fn clear_values(root: &Path, values: &[SecretValue]) -> Vec<(SecretValue, ClearText)> {
+    let mut files: BTreeMap<&Path, Option<TextFile>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for value in values {
+        let read = || TextFile::read(&value.path).ok();
+        let Some(file) = files.entry(&value.path).or_insert_with(read) else {
+            continue;
+        };
+        let Some((route, node)) = route_at(&file.root, value.start) else {
+            continue;
+        };
+        if is_clear_text(&node) {
+            let clear = ClearText {
+                place: file.place_of(root, &node, &route),
+                reason: format!("{}, and the value stands in clear text", value.subject),
+            };
+            found.push((value.clone(), clear));
+        }
+    }
+    found
+}
+
+/// Refuses secret values in clear text that a commit would add. `is_committed` says which files the commit has.
+///
+/// Values that the last commit has already are left out, so that existing projects can be committed.
+pub(in crate::ops) fn refuse_clear_values(
+    values: &[SecretValue],
+    repositories: &[&Repository],
+    is_committed: &dyn Fn(&Path) -> bool,
+) -> Result<(), Failure> {
+    let values: Vec<SecretValue> = values
+        .iter()
+        .filter(|value| is_committed(&value.path))
+        .cloned()
+        .collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    let mut new = Vec::new();
+    for (value, clear) in clear_values(Path::new(""), &values) {
+        let owner = repositories
+            .iter()
+            .filter(|repository| value.path.starts_with(repository.root()))
+            .max_by_key(|repository| repository.root().iter().count());
+        if owner.is_some_and(|repository| is_in_head(repository, &value)) {
+            continue;
+        }
+        new.push(clear);
+    }
+    if new.is_empty() {
+        return Ok(());
+    }
+    let files: BTreeSet<&PathBuf> = new.iter().map(|clear| &clear.place.file).collect();
+    let shown = new.iter().take(MAX_NAMED);
+    let lines: Vec<String> = shown
+        .map(|clear| format!("{}: {}", clear.place, clear.reason))
+        .collect();
+    let message = format!(
+        "{} would be committed in clear text\n{}",
+        crate::ui::words::count(new.len(), "secret"),
+        lines.join("\n")
+    );
+    let commands: Vec<String> = files
+        .iter()
+        .map(|file| format!("`unfurl secret encrypt {}`", file.display()))
+        .collect();
+    let help = format!(
+        "mark the values with `!sensitive` and run {}; `--allow {CLEAR_PERMISSION}` commits them as they are",
+        commands.join(", ")
+    );
+    Err(Failure::new(FailureKind::Refused, message, Some(help)))
+}
+
+/// Whether the last commit has the same value at the same place.
+fn is_in_head(repository: &Repository, value: &SecretValue) -> bool {
+    let old = || {
+        let head = repository.head().ok()??;
+        let text = repository.text_at(&head, &repository.relative(&value.path)?)?;
+        let old = TextFile::parse(&value.path, text).ok()?;
+        let new = TextFile::read(&value.path).ok()?;
+        let (route, node) = route_at(&new.root, value.start)?;
+        Some(route.find(&old.root)?.to_value() == node.to_value())
+    };
+    old().unwrap_or(false)
+}
+
+/// Returns the value at an offset, or the value whose key is at the offset.
+fn route_at(root: &Node, start: usize) -> Option<(Route, Node)> {
+    let mut route = Route::root();
+    let mut node = root.clone();
+    loop {
+        let contains = |inner: &Node| {
+            let span = inner.span();
+            (span.start as usize..=span.end as usize).contains(&start)
+        };
+        let next = match node.kind() {
+            NodeKind::Map(map) => map.iter().find_map(|(key, entry)| {
+                let is_own = entry.value.span().start >= entry.key_span.end;
+                let at_key = entry.key_span.start as usize == start;
+                (is_own && (at_key || contains(&entry.value)))
+                    .then(|| (route.clone().key(key.clone()), entry.value.clone(), at_key))
+            }),
+            NodeKind::Seq(items) => items.iter().enumerate().find_map(|(index, item)| {
+                contains(item).then(|| (route.clone().index(index), item.clone(), false))
+            }),
+            _ => return (node.span().start as usize == start).then_some((route, node)),
+        };
+        let Some((next_route, next_node, at_key)) = next else {
+            return (node.span().start as usize == start).then_some((route, node));
+        };
+        let is_start = next_node.span().start as usize == start;
+        let is_leaf = next_node.as_map().is_none() && next_node.as_seq().is_none();
+        (route, node) = (next_route, next_node);
+        if at_key || (is_start && is_leaf) {
+            return Some((route, node));
+        }
+    }
+}
+
+/// Whether a value stands in clear text: neither encrypted nor a reference to its source.
+fn is_clear_text(node: &Node) -> bool {
+    match node.tag() {
+        Some("!sensitive") | None => {}
+        Some(tag) if tag.starts_with("!!") => {}
+        Some(_) => return is_clear(node) && node.as_str() != Some(""),
+    }
+    match node.kind() {
+        NodeKind::Null => false,
+        NodeKind::Str(text) => !text.is_empty() && !text.contains("{{") && !text.contains("{%"),
+        NodeKind::Seq(items) => items.iter().any(is_clear_text),
+        NodeKind::Map(map) => {
+            let mut keys = map.iter();
+            let is_call = keys.next().is_some_and(|(key, _)| {
+                map.len() == 1 && (REFERENCES.contains(&&**key) || key.starts_with("get_"))
+            });
+            match map.get("eval").filter(|_| is_call) {
+                Some(call) => call.get("sensitive").is_some_and(is_clear_text),
+                None if is_call => false,
+                None => map.iter().any(|(_, entry)| is_clear_text(&entry.value)),
+            }
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{Schema, parse_text};
+
+    #[test]
+    fn only_values_themselves_are_clear_text() {
+        for (text, is_clear) in [
+            ("hunter2", true),
+            ("17", true),
+            ("!sensitive hunter2", true),
+            ("{user: a}", true),
+            ("[x]", true),
+            ("{eval: {sensitive: x}}", true),
+            ("!age x", true),
+            ("''", false),
+            ("", false),
+            ("{get_env: PW}", false),
+            ("{eval: {secret: db}}", false),
+            ("{eval: {get_env: PW}}", false),
+            ("\"{{ lookup('env', 'PW') }}\"", false),
+            ("!vault '$ANSIBLE_VAULT;1.1;AES256'", false),
+        ] {
+            let node = parse_text(Schema::Core, text).unwrap();
+            assert_eq!(is_clear_text(&node), is_clear, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_by_its_start_and_by_its_key() {
+        let text = "a:\n  b: [x, {c: secret}]\n  d:\n    e: 1\n";
+        let root = parse_text(Schema::Core, text).unwrap();
+        for (at, route) in [
+            ("secret", "/a/b/1/c"),
+            ("c: s", "/a/b/1/c"),
+            ("d:", "/a/d"),
+            ("e:", "/a/d/e"),
+            ("a:", "/a"),
+        ] {
+            let found = route_at(&root, text.find(at).unwrap()).unwrap();
+            assert_eq!(found.0.to_string(), route, "{at}");
+        }
+        assert!(route_at(&root, 500).is_none());
+    }
+}
