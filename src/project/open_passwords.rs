@@ -74,7 +74,9 @@ fn is_function(key: &str) -> bool {
 
 fn find_password(document: &Node) -> Option<OpenPassword> {
     let mut found = open_passwords(document).into_iter();
-    found.next().map(|(key, value)| OpenPassword::new(&key, value))
+    found
+        .next()
+        .map(|(key, value)| OpenPassword::new(&key, value))
 }
 
 /// Returns the passwords in a document that are plain texts, each with its key.
