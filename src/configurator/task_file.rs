@@ -8,9 +8,20 @@ use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{DirectoryOwner, LocalContext};
 use crate::tasks::{Tasks, read_tasks};
 use crate::value::{Map, Value};
+use crate::yaml::{TagError, TagReader};
 
 /// The file names to look for, in order.
 const FILE_NAMES: [&str; 2] = ["tasks.yaml", "tasks.yml"];
+
+/// Decrypts the values of a tasks file with the keys of the ensemble.
+struct ContextTags<'a>(&'a dyn LocalContext);
+
+impl TagReader for ContextTags<'_> {
+    fn read(&self, tag: &str, text: &str, path: &str) -> Option<Result<Value, TagError>> {
+        let read = self.0.decrypt(tag, text, path)?;
+        Some(read.map_err(|(reason, help)| TagError { reason, help }))
+    }
+}
 
 /// Tasks with the digests of the files they were read from.
 #[derive(Debug)]
@@ -44,7 +55,7 @@ impl TaskFile {
             String::from_utf8(bytes).map_err(|_| format!("`{}` is not UTF-8 text", path.display()))
         };
         let mut sources = Sources::default();
-        let tasks = read_tasks(&file, &mut sources, &read);
+        let tasks = read_tasks(&file, &mut sources, &read, &ContextTags(local_context));
         let tasks = tasks.map_err(|problems| describe_first_problem(&problems, &sources, &file))?;
         let digest = |path: PathBuf| {
             let digest = local_context.content_digest(&path)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::system::fs;
 
 /// Folders with files that tasks produce permanently.
-const TASK_OUTPUT_FOLDERS: [&str; 3] = ["active", "artifacts", "spec"];
+const TASK_OUTPUT_FOLDERS: [&str; 4] = [".secrets", "active", "artifacts", "spec"];
 /// Subfolders with private or temporary files, which are never committed.
 const PRIVATE_FOLDERS: [&str; 9] = [
     "failed",
@@ -20,7 +20,7 @@ const PRIVATE_FOLDERS: [&str; 9] = [
 ];
 
 /// The set of files that are committed after a job: the manifest, `jobs.tsv`, change records, and task output
-/// under `active`, `artifacts` and `spec`.
+/// under `active`, `artifacts` and `spec`, with the encrypted copies in `.secrets`.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordFiles {
     manifest: PathBuf,
@@ -97,7 +97,12 @@ mod tests {
         for path in ["ensemble.yaml", "jobs.tsv", "changes/job2026-A.yaml"] {
             assert_eq!(all(path), (true, false), "{path}");
         }
-        for path in ["active/artifacts/a/x", "artifacts/x", "spec/a/x"] {
+        for path in [
+            "active/artifacts/a/x",
+            "artifacts/x",
+            "spec/a/x",
+            ".secrets/a/x",
+        ] {
             assert_eq!(all(path), (false, true), "{path}");
         }
         for path in [

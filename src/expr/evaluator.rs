@@ -18,7 +18,7 @@ use super::lazy::{LazyValue, Scene};
 use super::memo::Memo;
 use super::path::Segment;
 use super::ports::{
-    EffectError, LocalContext, ReadError, SecretError, SecretRequest, SystemContext,
+    EffectError, FileContent, LocalContext, ReadError, SecretError, SecretRequest, SystemContext,
 };
 use super::reads::{Read, Reads};
 use super::requested_writes::RequestedWrites;
@@ -437,10 +437,10 @@ impl Evaluator {
     }
 
     /// Returns the contents of a file, as they will be once the requested writes are performed.
-    pub(super) fn read_file(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+    pub(super) fn read_file(&self, path: &Path) -> Result<FileContent, ReadError> {
         match self.memo().requested(path).as_deref() {
-            Some(Effect::WriteFile { contents, .. }) => Ok(contents.clone()),
-            _ => self.system().read(path),
+            Some(Effect::WriteFile { contents, .. }) => Ok(FileContent::plain(contents.clone())),
+            _ => self.system().read_decrypted(path),
         }
     }
 

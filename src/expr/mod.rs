@@ -46,9 +46,9 @@ pub use evaluator::Evaluator;
 pub use functions::{matches_schema, port_spec};
 pub use memo::Memo;
 pub use ports::{
-    Clock, DirectoryOwner, EffectError, Effects, FixedSources, LocalContext, NullContext,
-    NullScope, Random, RandomError, ReadEnvironment, ReadError, ReadFiles, SECRETS_PERMISSION,
-    SecretError, SecretRequest, SystemContext, Yaml, YamlError,
+    Clock, DirectoryOwner, EffectError, Effects, FileContent, FixedSources, LocalContext,
+    NullContext, NullScope, Random, RandomError, ReadEnvironment, ReadError, ReadFiles,
+    SECRETS_PERMISSION, SecretError, SecretRequest, SystemContext, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;

@@ -54,7 +54,7 @@ impl Variables {
         }
         variables.hidden.append(&base.hidden);
         for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
-            variables.hide(value.reveal().to_string());
+            variables.hide(value.revealed().to_string());
         }
         variables
     }

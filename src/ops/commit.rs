@@ -1,5 +1,5 @@
-//! Implements `unfurl commit`: commits the changes of an ensemble, project or folder, and pushes them on
-//! request.
+//! Implements `unfurl commit`: encrypts changed secrets, commits the changes of an ensemble, project or folder,
+//! and pushes them on request.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -7,9 +7,12 @@ use std::path::PathBuf;
 use super::failure::{Failure, FailureKind};
 use super::git::{GitScope, find_scope, status_of};
 use super::secret::{CLEAR_PERMISSION, refuse_clear_values};
+use super::secret_files;
+pub use super::secret_files::SavedSecrets;
 use crate::ensemble::{CommitReport, RecordFiles, default_message, exclude_from_git};
 use crate::git::Repository;
 use crate::lock::Lock;
+use crate::project::FolderKeys;
 use crate::session::{InvolvedRepository, SecretValue, SessionOptions, ignored_settings};
 
 /// The options of the command `unfurl commit`.
@@ -37,43 +40,25 @@ pub fn commit(
     options: &CommitOptions,
     prompt: MessagePrompt<'_>,
 ) -> Result<Option<CommitReport>, Failure> {
-    let subject = find_scope(&options.session)?;
-    let (record, last_job, targets, secrets) = match subject {
-        GitScope::Ensemble {
-            record,
-            last_job,
-            whole_project,
-            all,
-            secrets,
-        } => {
-            let own = |it: &InvolvedRepository| match it.name.as_str() {
-                "self" => true,
-                "spec" => whole_project || options.all_repositories,
-                _ => options.all_repositories,
-            };
-            let mut targets = all;
-            targets.retain(own);
-            (Some(record), Some(last_job), targets, secrets)
-        }
-        GitScope::Folder(_) if options.all_repositories => {
-            let message = "`--all-repositories` needs an ensemble";
-            return Err(Failure::usage(message));
-        }
-        GitScope::Folder(one) => (None, None, one.into_iter().collect(), Vec::new()),
-    };
-    if targets.is_empty() {
-        return Err(no_repository());
-    }
+    let CommitScope {
+        record,
+        last_job,
+        targets,
+        keys,
+        secrets,
+    } = find_targets(options)?;
     // A running job may be halfway through writing the files to commit.
     let _lock = record
         .as_ref()
         .map(|record| acquire_lock(record, options))
         .transpose()?;
     repair(&targets, record.as_ref())?;
-    let default = default_message(last_job.flatten().as_deref());
+    let saved = secret_files::save(&targets, keys.get())?;
+    let default = default_message(last_job.as_deref());
     let mut commits = CommitReport::default();
     let ignored = ignored_settings(&targets);
     commits.warnings = ignored.iter().map(|it| it.message.clone()).collect();
+    commits.warnings.extend(saved.warnings);
     if !options.staged_only && pending(&targets)? == 0 {
         push_all(options, &targets, record.as_ref(), &mut commits);
         return Ok(Some(commits));
@@ -90,6 +75,75 @@ pub fn commit(
     }
     push_all(options, &targets, record.as_ref(), &mut commits);
     Ok(Some(commits))
+}
+
+/// Encrypts the changed files of the folders `secrets`, and commits nothing (`--save-secrets-only`).
+pub fn save_secrets(options: &CommitOptions) -> Result<SavedSecrets, Failure> {
+    let scope = find_targets(options)?;
+    let record = scope.record.as_ref();
+    let _lock = record
+        .map(|record| acquire_lock(record, options))
+        .transpose()?;
+    secret_files::save(&scope.targets, scope.keys.get())
+}
+
+/// The repositories of a commit, and the keys for their secrets.
+struct CommitScope {
+    /// The record of the ensemble, if one is committed.
+    record: Option<RecordFiles>,
+    last_job: Option<String>,
+    targets: Vec<InvolvedRepository>,
+    keys: FolderKeys,
+    /// The places of secret values in the files of the model.
+    secrets: Vec<SecretValue>,
+}
+
+/// Returns what the options select.
+fn find_targets(options: &CommitOptions) -> Result<CommitScope, Failure> {
+    let scope = match find_scope(&options.session)? {
+        GitScope::Ensemble {
+            record,
+            last_job,
+            whole_project,
+            all,
+            keys,
+            secrets,
+        } => {
+            let own = |it: &InvolvedRepository| match it.name.as_str() {
+                "self" => true,
+                "spec" => whole_project || options.all_repositories,
+                _ => options.all_repositories,
+            };
+            let mut targets = all;
+            targets.retain(own);
+            CommitScope {
+                record: Some(record),
+                last_job,
+                targets,
+                keys: FolderKeys::from(keys),
+                secrets,
+            }
+        }
+        GitScope::Folder(_) if options.all_repositories => {
+            let message = "`--all-repositories` needs an ensemble";
+            return Err(Failure::usage(message));
+        }
+        GitScope::Folder(one) => {
+            let folder = one.as_ref().map(|it| it.repository.root().join(&it.folder));
+            let home = options.session.home.as_deref();
+            CommitScope {
+                record: None,
+                last_job: None,
+                targets: one.into_iter().collect(),
+                keys: FolderKeys::new(&folder.unwrap_or_default(), home),
+                secrets: Vec::new(),
+            }
+        }
+    };
+    if scope.targets.is_empty() {
+        return Err(no_repository());
+    }
+    Ok(scope)
 }
 
 /// Repairs what killed processes left in the repositories, and excludes private files.

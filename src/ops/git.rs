@@ -8,6 +8,7 @@ use super::failure::{Failure, FailureKind};
 use crate::diagnostic::Diagnostics;
 use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
+use crate::secret::Keys;
 use crate::session::{
     self, InvolvedRepository, SecretValue, SessionOptions, current_dir, distinct_repositories,
     ignored_settings, involved_repositories, repositories_of, repository_at, secret_values,
@@ -49,6 +50,7 @@ pub(super) enum GitScope {
         all: Vec<InvolvedRepository>,
         /// The places of secret values in the files of the model.
         secrets: Vec<SecretValue>,
+        keys: Keys,
     },
     /// A project without a readable ensemble, or any other folder.
     Folder(Option<InvolvedRepository>),
@@ -75,6 +77,7 @@ pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> 
     let project = found.located.project.as_ref();
     let whole_project = project.is_some_and(|project| is_same_folder(&project.root, &folder));
     let nearest = repositories_of(&found.located)?;
+    let keys = found.keys.clone();
     // Git commands must work even if the ensemble cannot be loaded, because git may be needed to repair it.
     let (last_job, all, secrets) = match session::load(found, options) {
         Ok(session) => (
@@ -90,6 +93,7 @@ pub(super) fn find_scope(options: &SessionOptions) -> Result<GitScope, Failure> 
         whole_project,
         all,
         secrets,
+        keys,
     })
 }
 

@@ -7,6 +7,7 @@ use super::packages::{self, FetchPermission};
 use super::recover;
 use super::remote_lock;
 use super::request::JobRequest;
+use super::secret_files;
 use super::upstream;
 use crate::ensemble::{LockedEnsemble, RecordError};
 use crate::lock::RemoteLock;
@@ -77,6 +78,9 @@ impl JobLock {
         request: &JobRequest,
         view: &mut dyn JobFrontend,
     ) -> Result<Session, Failure> {
+        if !request.goal.dry_run {
+            secret_files::restore(&self.found, view);
+        }
         let notice = &mut |text: &str| view.notice(text);
         let session = packages::load(
             &self.found,

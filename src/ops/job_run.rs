@@ -17,6 +17,7 @@ use super::planned_job::{PlannedJob, circular_requirements, plan_job};
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
+use super::secret_files;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::{
     self, CommitReport, JobFolders, JobJournal, LockedEnsemble, Record, RecordCommit, RecordError,
@@ -350,6 +351,12 @@ impl EndedJob<'_> {
         self.watch.log.move_to(base, folder, &name);
         let last = self.report_context.last_recorded_job.as_deref();
         let saved = self.saved.as_deref().unwrap_or_default();
+        if self.commit.is_some() && self.report_context.has_run {
+            let saved = secret_files::save_of_ensemble(base, &self.session.location.keys);
+            if let Err(problem) = saved {
+                self.watch.problems.push(problem);
+            }
+        }
         let commits = match self.commit {
             Some(commit) if self.report_context.has_run => commit.commit_job(job.head.id.as_str()),
             Some(commit) if !saved.is_empty() => commit.commit_inputs(saved),

@@ -40,6 +40,7 @@ mod request;
 pub mod rescue;
 mod resume;
 pub mod secret;
+mod secret_files;
 pub mod status;
 pub mod tasks;
 pub mod trust;

@@ -9,7 +9,7 @@ use crate::ensemble::JobTemporaryFolder;
 use crate::fleet::tasks::{
     HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
-use crate::project::{MANIFEST, ReadScope, Trust};
+use crate::project::{FolderKeys, MANIFEST, ReadScope, Trust};
 use crate::session::{ExpressionWrites, LocalSystem, SecretSource, current_dir};
 use crate::system::env::Env;
 use crate::tasks::TaskOptions;
@@ -53,6 +53,7 @@ fn fill_defaults(options: &TaskOptions, env: &Env) -> Result<TaskOptions, Failur
 /// Returns the system context for templates.
 fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
     let temporary = JobTemporaryFolder::without_ensemble();
+    let keys = Arc::new(FolderKeys::new(&base, None));
     LocalSystem {
         // Templates of tasks are rendered while the tasks run, which can read every file anyway.
         scope: ReadScope::unrestricted(),
@@ -65,6 +66,7 @@ fn system_context(base: PathBuf, env: &Env, allowed: &[String]) -> LocalSystem {
         locals: Map::new(),
         secrets: Map::new(),
         backends: SecretSource::default(),
+        keys,
         metadata: Map::new(),
         trust: Trust::new(allowed.iter().cloned(), false),
     }

@@ -147,7 +147,7 @@ impl Environment {
         let map = |key: &str| {
             let value = root.get(key).map(Node::to_value);
             value
-                .and_then(|value| value.as_map().cloned())
+                .and_then(|value| value.marked_entries())
                 .unwrap_or_default()
         };
         let variables = map("variables");

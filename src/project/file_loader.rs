@@ -15,11 +15,11 @@ use super::read_scope::{OutsideError, ReadScope};
 use super::repository_lookup::{PackageUse, RepositoryLookup};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::package::PackageRule;
-use crate::secret::{self, Keys};
+use crate::secret::Keys;
 use crate::system::env::Env;
 use crate::system::{archive, fs};
 use crate::text::format_size;
-use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Mapping, Node, NodeKind, parse};
+use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Mapping, Node};
 
 const TEXT_LIMIT_HINT: &str = "raise the limit with `--max-text`";
 
@@ -29,9 +29,9 @@ const TEXT_LIMIT_HINT: &str = "raise the limit with `--max-text`";
 /// of the repository `unfurl` are embedded in the binary.
 #[derive(Debug)]
 pub struct FileLoader<'a> {
-    sources: &'a mut Sources,
+    pub(super) sources: &'a mut Sources,
     env: &'a Env,
-    limits: Limits,
+    pub(super) limits: Limits,
     lookup: RepositoryLookup,
     parsed: HashMap<PathBuf, (SourceId, Node)>,
     python: PythonConverter<'a>,
@@ -40,13 +40,13 @@ pub struct FileLoader<'a> {
     warnings: Diagnostics,
     archive: Option<Archive>,
     /// The files that may be read.
-    scope: ReadScope,
-    keys: Keys,
+    pub(super) scope: ReadScope,
+    pub(super) keys: Keys,
     /// Whether values that cannot be decrypted are collected instead of being errors.
-    tolerates_closed: bool,
-    closed: Diagnostics,
+    pub(super) tolerates_closed: bool,
+    pub(super) closed: Diagnostics,
     /// The texts that were decrypted as a whole.
-    decrypted: HashSet<SourceId>,
+    pub(super) decrypted: HashSet<SourceId>,
 }
 
 /// An open archive. The paths of its files start with the path of the archive.
@@ -85,33 +85,6 @@ impl<'a> FileLoader<'a> {
         }
     }
 
-    /// Returns the keys that decrypt values.
-    pub fn keys(&self) -> &Keys {
-        &self.keys
-    }
-
-    /// Sets the keys that decrypt values. At first, these are the passwords in environment variables.
-    pub fn set_keys(&mut self, keys: Keys) {
-        self.keys = keys;
-    }
-
-    /// Reads files although values in them cannot be decrypted. Such values become redacted values.
-    ///
-    /// Commands that never use the values call this.
-    pub fn tolerate_closed_values(&mut self) {
-        self.tolerates_closed = true;
-    }
-
-    /// Removes and returns the problems of values that could not be decrypted.
-    pub fn take_closed_values(&mut self) -> Diagnostics {
-        std::mem::take(&mut self.closed)
-    }
-
-    /// Whether a text was decrypted as a whole, so that its file has other bytes.
-    pub fn is_decrypted(&self, source: SourceId) -> bool {
-        self.decrypted.contains(&source)
-    }
-
     /// Opens an archive.
     ///
     /// From then on, the loader reads only files of the archive, at paths below that of the archive.
@@ -139,7 +112,7 @@ impl<'a> FileLoader<'a> {
             None => self
                 .scope
                 .resolve(&path)
-                .is_ok_and(|path| fs::is_file(&path)),
+                .is_ok_and(|path| fs::is_file(&path) || self.encrypted_copy(&path).is_some()),
         }
     }
 
@@ -173,7 +146,7 @@ impl<'a> FileLoader<'a> {
             return Ok(text.to_owned());
         }
         let bytes = match &self.archive {
-            None => fs::read_within(&self.readable(path)?, self.limits.max_bytes as u64).map_err(
+            None => fs::read_within(&self.stored(path)?, self.limits.max_bytes as u64).map_err(
                 |error| {
                     if error.is_too_large() {
                         let limit = format_size(self.limits.max_bytes as u64);
@@ -228,7 +201,7 @@ impl<'a> FileLoader<'a> {
     }
 
     /// Returns the path to open for a read. A file outside of the project is not even looked at.
-    fn readable(&self, path: &Path) -> Result<PathBuf, Diagnostic> {
+    pub(super) fn readable(&self, path: &Path) -> Result<PathBuf, Diagnostic> {
         let real = self.scope.resolve(path);
         real.map_err(|error| Diagnostic::error(error).help(OutsideError::help()))
     }
@@ -327,64 +300,6 @@ impl<'a> FileLoader<'a> {
         self.declare_repositories_of(&root);
         self.parsed.insert(path, (source, root.clone()));
         Ok((source, root))
-    }
-
-    /// Parses a text that was added to the sources, and decrypts the encrypted values in it.
-    pub fn parse_source(&mut self, source: SourceId) -> Result<Node, Diagnostics> {
-        let text = self.sources.get(source).map(|it| Arc::clone(&it.text));
-        if let Some(text) = text.filter(|text| secret::is_encrypted(text.as_bytes())) {
-            return self.parse_encrypted(source, &text);
-        }
-        let root = parse(self.sources, source, &self.limits)?;
-        let mut problems = Diagnostics::default();
-        let folder = self.folder_of(source);
-        let root = root.opened(&self.keys.for_folder(&folder), &mut problems);
-        self.check_closed(problems)?;
-        Ok(root)
-    }
-
-    /// Parses a text that is encrypted as a whole. Messages do not quote the decrypted text.
-    fn parse_encrypted(&mut self, source: SourceId, text: &str) -> Result<Node, Diagnostics> {
-        let start = Span::new(source, 0, 0);
-        self.decrypted.insert(source);
-        if self.keys.skips() {
-            return Ok(Node::new(NodeKind::Map(Mapping::default()), start, None));
-        }
-        let folder = self.folder_of(source);
-        let keys = self.keys.clone();
-        let keys = keys.for_folder(&folder);
-        let path = self.sources.get(source).map(|source| source.path.display());
-        let subject = path.map(|path| format!("`{path}`")).unwrap_or_default();
-        let opened = match keys.open(text, &subject) {
-            Ok(opened) => opened,
-            Err(error) => {
-                let message = format!("this encrypted file cannot be decrypted: {error}");
-                let problem = Diagnostic::error(message).label(start, "");
-                self.check_closed(problem.help(error.help()).into())?;
-                return Ok(Node::new(NodeKind::Map(Mapping::default()), start, None));
-            }
-        };
-        let Ok(opened) = std::str::from_utf8(&opened) else {
-            let problem = Diagnostic::error("the decrypted content of this file is not UTF-8 text");
-            return Err(problem.label(start, "").into());
-        };
-        self.sources.replace(source, |_| opened.to_owned());
-        let parsed = parse(self.sources, source, &self.limits);
-        let end = u32::try_from(opened.len()).unwrap_or(u32::MAX);
-        self.hide(&[Span::new(source, 0, end)]);
-        let mut problems = Diagnostics::default();
-        let root = parsed?.sensitive().opened(&keys, &mut problems);
-        self.check_closed(problems)?;
-        Ok(root)
-    }
-
-    /// Returns the problems of values that could not be decrypted, or collects them.
-    fn check_closed(&mut self, problems: Diagnostics) -> Result<(), Diagnostics> {
-        if problems.has_errors() && !self.tolerates_closed {
-            return Err(problems);
-        }
-        self.closed.append(problems);
-        Ok(())
     }
 
     /// Returns the files that were read from a source on, in that order, with their documents.
@@ -584,6 +499,9 @@ impl Loader for FileLoader<'_> {
             .find_map(embedded::path_within);
         let mut path = within.unwrap_or_else(|| fs::absolute(Path::new(file), &folder));
         self.refuse_outside(&path, request.span)?;
+        if request.optional && self.is_closed_copy(&path) {
+            return Ok(LoadResult::Missing);
+        }
         if !self.is_file(&path) {
             if !request.optional && embedded::path_within(&path).is_some() {
                 return Err(not_embedded(&path, request.span).into());
@@ -618,6 +536,7 @@ fn masked(text: &str, spans: &[Span]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::yaml::{NodeKind, parse};
 
     struct LoaderFixture {
         folder: tempfile::TempDir,

@@ -7,6 +7,7 @@
 mod clone_cache;
 mod csar;
 mod embedded;
+mod encrypted_files;
 mod environment;
 mod environment_aliases;
 mod environment_check;

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
@@ -21,6 +22,12 @@ const VARIABLE_START: &str = "UNFURL_VAULT_";
 const VARIABLE_END: &str = "_PASSWORD";
 /// The variable that leaves encrypted values and files closed.
 const SKIP_VARIABLE: &str = "UNFURL_SKIP_VAULT_DECRYPT";
+
+/// The password that Unfurl takes from the directive `+%: merge` in `vault_secrets`.
+///
+/// Unfurl encrypts with its first password, and counts the directive as one. Everyone knows this password, so
+/// nothing is encrypted with it here.
+const DIRECTIVE_PASSWORD: &str = "merge";
 
 /// Returns the variable with the password of a vault.
 pub fn password_variable(id: &str) -> String {
@@ -120,6 +127,8 @@ pub struct Keys {
     opened: Arc<Mutex<OpenedTexts>>,
     sealed: Arc<Mutex<SealedTexts>>,
     age: Arc<AgeKeys>,
+    /// Whether a text was encrypted with [`DIRECTIVE_PASSWORD`].
+    found_directive: Arc<AtomicBool>,
 }
 
 /// The keys for the texts of one file.
@@ -153,9 +162,7 @@ impl Keys {
         Self {
             passwords,
             skips: env.non_empty(SKIP_VARIABLE).is_some(),
-            opened: Arc::default(),
-            age: Arc::default(),
-            sealed: Arc::default(),
+            ..Self::default()
         }
     }
 
@@ -178,7 +185,13 @@ impl Keys {
             age: Arc::clone(&self.age),
             // Another password goes first.
             sealed: Arc::default(),
+            found_directive: Arc::clone(&self.found_directive),
         }
+    }
+
+    /// Whether a text was encrypted with a password that everyone knows.
+    pub fn found_known_password(&self) -> bool {
+        self.found_directive.load(Ordering::Relaxed)
     }
 
     /// Returns the passwords of vaults. The first one encrypts.
@@ -226,6 +239,10 @@ impl Keys {
                 Err(error @ VaultOpenError::Padding) => return Err(OpenError::Padding(error)),
                 Err(VaultOpenError::Mac) => {}
             }
+        }
+        if let Ok(content) = text.open(DIRECTIVE_PASSWORD) {
+            self.found_directive.store(true, Ordering::Relaxed);
+            return Ok(content);
         }
         let id = id.to_owned();
         if passwords.is_empty() {
@@ -427,6 +444,15 @@ mod tests {
         its first line is not `$ANSIBLE_VAULT;1.1;AES256` or `$ANSIBLE_VAULT;1.2;AES256;ID`
         restore the text from git, or encrypt the value again with `ansible-vault`
         ");
+    }
+
+    #[test]
+    fn texts_with_the_directive_as_password_are_opened_and_noted() {
+        let text = seal(b"x", "+%", "merge").unwrap();
+        let keys = keys(&[("UNFURL_VAULT_WEB_PASSWORD", "w")]);
+        assert!(!keys.found_known_password());
+        assert_eq!(*keys.open(&text).unwrap(), b"x");
+        assert!(keys.with_passwords(vec![]).found_known_password());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::error::{LoadError, LoadErrorKind};
 use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
 use super::read_scope::check_manifest;
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources, Span};
 use crate::ensemble;
 use crate::git;
 use crate::project::{
@@ -154,6 +154,14 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
         Ok(located) => {
             refuse_foreign_link(&located, &cwd)?;
             let link = link_of(&located.manifest);
+            let mut located = located;
+            let mut errors = Diagnostics::default();
+            for problem in closed {
+                match problem.severity {
+                    Severity::Error => errors.push(problem),
+                    _ => located.warnings.push(problem),
+                }
+            }
             let located = check_repositories(resolve_link(located))?;
             let own_files = [link.as_ref(), Some(&located.manifest)];
             for manifest in own_files.into_iter().flatten() {
@@ -173,7 +181,7 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
                 sources,
                 env,
                 keys,
-                closed,
+                closed: errors,
             })
         }
         Err(error) => Err(LoadError::of_search(error, sources)),

@@ -122,6 +122,13 @@ pub(super) fn load_with(
     } = read;
     warnings.append(model.problems);
     warnings.append(exposed_credentials(&environment, &found.env));
+    if found.keys.found_known_password() {
+        let message =
+            "some values or files are encrypted with the password `merge`, which everyone knows";
+        let help = "Unfurl takes the directive `+%: merge` in `vault_secrets` for a password; change these \
+                    secrets, and encrypt them again, files of `.secrets` with `ansible-vault rekey`";
+        warnings.push(Diagnostic::warning(message).help(help));
+    }
     let project = located.root().unwrap_or_else(|| located.folder());
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
     Ok(Session {

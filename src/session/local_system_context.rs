@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,16 +11,18 @@ use super::expression_writes::ExpressionWrites;
 use super::secret_source::SecretSource;
 use crate::exec::perform_effect;
 use crate::expr::{
-    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, Random, RandomError,
-    ReadEnvironment, ReadError, ReadFiles, SecretError, SecretRequest, Yaml, YamlError,
+    Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, FileContent, Random,
+    RandomError, ReadEnvironment, ReadError, ReadFiles, SecretError, SecretRequest, Yaml,
+    YamlError,
 };
 use crate::git::Repository;
 use crate::host::Variables;
-use crate::project::{OutsideError, ReadScope, Trust};
+use crate::project::{FolderKeys, OutsideError, ReadScope, Trust};
+use crate::secret::{self, VaultText};
 use crate::system::{clock, fs, random};
 use crate::value::limits::limits;
 use crate::value::{Map, Value, hex};
-use crate::yaml;
+use crate::yaml::{self, TagReader as _};
 
 /// The maximum size, in bytes, of a file whose content itself is recorded instead of a digest.
 const MAX_INLINE_BYTES: usize = 1 << 20;
@@ -57,6 +60,8 @@ pub(crate) struct LocalSystem {
     pub(crate) secrets: Map,
     /// The places outside of the project that hold secrets.
     pub(crate) backends: SecretSource,
+    /// The keys that decrypt files.
+    pub(crate) keys: Arc<FolderKeys>,
     /// The result of the function `get_ensemble_metadata`.
     pub(crate) metadata: Map,
     /// The actions that the project may perform.
@@ -113,6 +118,35 @@ impl ReadEnvironment for LocalSystem {
         self.trust.permits_by_name("evaluate-results")
     }
 
+    fn decrypt(
+        &self,
+        tag: &str,
+        text: &str,
+        path: &str,
+    ) -> Option<Result<Value, (String, Option<String>)>> {
+        let read = self.keys.read(tag, text, path)?;
+        Some(read.map_err(|error| (error.reason, error.help)))
+    }
+
+    fn seal_vault(
+        &self,
+        clear: &[u8],
+        id: &str,
+        password: &str,
+        salt: Option<&[u8]>,
+    ) -> Result<String, String> {
+        let Some(salt) = salt else {
+            return secret::seal(clear, id, password).map_err(|error| error.to_string());
+        };
+        Ok(secret::seal_with_salt(clear, id, password, salt))
+    }
+
+    fn open_vault(&self, text: &str, password: &str) -> Result<Vec<u8>, String> {
+        let parsed = VaultText::parse(text).map_err(|error| error.to_string())?;
+        let opened = parsed.open(password).map_err(|error| error.to_string())?;
+        Ok(opened.to_vec())
+    }
+
     fn temp_dir(&self) -> PathBuf {
         self.writes.temporary_folder().to_owned()
     }
@@ -146,7 +180,7 @@ impl ReadFiles for LocalSystem {
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let limit = limits().value;
-        fs::read_within(&self.readable(path)?, limit as u64).map_err(|error| {
+        fs::read_within(&self.stored(path)?, limit as u64).map_err(|error| {
             if error.is_too_large() {
                 ReadError::TooLarge { limit }
             } else {
@@ -155,8 +189,32 @@ impl ReadFiles for LocalSystem {
         })
     }
 
+    fn read_decrypted(&self, path: &Path) -> Result<FileContent, ReadError> {
+        let bytes = self.read(path)?;
+        if !secret::is_encrypted(&bytes) || self.keys.get().skips() {
+            return Ok(FileContent::plain(bytes));
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let keys = self.keys.get().for_folder(fs::parent_of(path));
+        let opened = keys
+            .open(&text, &format!("`{}`", path.display()))
+            .map_err(|error| ReadError::Closed(format!("{error}; {}", error.help())))?;
+        // The copy of a file in `secrets` counts as that file, which is not marked either.
+        let real = self.readable(path)?;
+        if secret::newer_copy(&real).is_some() {
+            return Ok(FileContent::plain(
+                secret::clear_of(&real, &opened).to_vec(),
+            ));
+        }
+        Ok(FileContent {
+            bytes: opened.to_vec(),
+            is_secret: true,
+        })
+    }
+
     fn exists(&self, path: &Path) -> bool {
-        self.readable(path).is_ok_and(|path| fs::exists(&path))
+        let exists = |path: PathBuf| fs::exists(&path) || secret::newer_copy(&path).is_some();
+        self.readable(path).is_ok_and(exists)
     }
 
     fn is_dir(&self, path: &Path) -> bool {
@@ -260,6 +318,15 @@ impl LocalSystem {
         real.map_err(|_| ReadError::Outside {
             help: OutsideError::help(),
         })
+    }
+
+    /// Returns the path to open for the content of a file, which may be that of its encrypted copy.
+    fn stored(&self, path: &Path) -> Result<PathBuf, ReadError> {
+        let real = self.readable(path)?;
+        match secret::newer_copy(&real) {
+            Some(copy) if !self.keys.get().skips() => self.readable(&copy),
+            Some(_) | None => Ok(real),
+        }
     }
 
     /// Returns the folder that `get_dir` denotes (rule U-e).

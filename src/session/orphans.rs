@@ -106,7 +106,7 @@ impl SavedTemplateReader<'_> {
             let map = templates.as_ref().ok().and_then(|it| it.as_ref()?.as_map());
             for name in names {
                 if let Some(entry) = map.and_then(|map| map.entry(name.as_str())) {
-                    found.insert(name.clone(), without_secrets(entry));
+                    found.insert(name.clone(), self.readable(entry));
                     continue;
                 }
                 let file = file.as_deref().unwrap_or("`changes`");
@@ -123,7 +123,7 @@ impl SavedTemplateReader<'_> {
             match past.get(name) {
                 Some(entry) => {
                     reasons.remove(name);
-                    found.insert(name.clone(), without_secrets(entry));
+                    found.insert(name.clone(), self.readable(entry));
                 }
                 None => drop(
                     reasons
@@ -133,6 +133,14 @@ impl SavedTemplateReader<'_> {
             }
         }
         found
+    }
+
+    /// Returns a saved template with its encrypted values decrypted. Values that are not known become
+    /// expressions that fail.
+    fn readable(self, entry: &MapEntry) -> MapEntry {
+        let keys = &self.session.location.keys;
+        let value = entry.value.opened(keys, &mut Diagnostics::default());
+        without_secrets(&MapEntry::new(entry.key_span, value))
     }
 
     fn file(self, file: &str, sources: &mut Sources) -> Result<Option<Node>, String> {

@@ -15,7 +15,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::ensemble::JobTemporaryFolder;
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::InstanceName;
-use crate::project::{MANIFEST, ReadScope, Trust};
+use crate::project::{FolderKeys, MANIFEST, ReadScope, Trust};
 use crate::system::env::Env;
 use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
@@ -47,6 +47,7 @@ pub(crate) fn read_service(
         locals: Map::new(),
         secrets: Map::new(),
         backends: SecretSource::default(),
+        keys: Arc::new(FolderKeys::new(base, None)),
         metadata: Map::new(),
         trust: Trust::default(),
         scope: ReadScope::of_folder(base),

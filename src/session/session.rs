@@ -22,7 +22,7 @@ use crate::git::Repository;
 use crate::host::Variables;
 use crate::name::ChangeId;
 use crate::package::PackageRule;
-use crate::project::{Environment, ReadScope};
+use crate::project::{Environment, FolderKeys, ReadScope};
 use crate::system::fs;
 use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::ServiceTemplate;
@@ -109,6 +109,7 @@ impl Session {
             locals: self.environment.locals.clone(),
             secrets: self.environment.secrets.clone(),
             backends: SecretSource::new(&self.environment, &self.location.env),
+            keys: Arc::new(FolderKeys::from(self.location.keys.clone())),
             metadata: self.metadata(),
             trust: self.location.located.trust.clone(),
             scope,

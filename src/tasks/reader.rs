@@ -12,7 +12,7 @@ use super::keys::{INCLUDE_KEYS, TASK_KEYS, TASKS_KEYS};
 use super::read_step::{has_action, read_inline_step, read_settings, read_step};
 use super::{HostScope, Parameters, RunOrder, Task, TaskStep, Tasks, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
-use crate::yaml::{Limits, Node, NodeKind, parse};
+use crate::yaml::{Limits, Node, NodeKind, TagReader, parse};
 
 /// The maximum depth of nested includes, which also ends cycles of differently written paths.
 const MAX_INCLUDE_DEPTH: usize = 20;
@@ -22,15 +22,17 @@ pub type ReadFile<'a> = dyn Fn(&Path) -> Result<String, String> + 'a;
 
 /// Reads the tasks of a file and of the files that it includes.
 ///
-/// The texts are added to `sources`.
+/// The texts are added to `sources`. `tags` decrypts encrypted values.
 pub fn read_tasks(
     file: &Path,
     sources: &mut Sources,
     read: &ReadFile<'_>,
+    tags: &dyn TagReader,
 ) -> Result<Tasks, Diagnostics> {
     let mut reader = Reader {
         sources,
         read,
+        tags,
         fields: FieldReader::default(),
         tasks: Tasks::default(),
         open: Vec::new(),
@@ -45,6 +47,7 @@ pub fn read_tasks(
 struct Reader<'a> {
     sources: &'a mut Sources,
     read: &'a ReadFile<'a>,
+    tags: &'a dyn TagReader,
     fields: FieldReader,
     tasks: Tasks,
     /// The files being read, from the outermost to the innermost include.
@@ -73,7 +76,7 @@ impl Reader<'_> {
             .sources
             .add(file, text, included_at.is_some().then_some(included_at));
         let node = match parse(self.sources, source, &Limits::default()) {
-            Ok(node) => node,
+            Ok(node) => node.opened(self.tags, &mut self.fields.problems),
             Err(problems) => return self.fields.problems.append(problems),
         };
         let context = FileContext {

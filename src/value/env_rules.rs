@@ -103,7 +103,7 @@ impl FilteredEnv {
         let text = match value.reveal() {
             Value::Bool(true) => "true".to_owned(),
             Value::Bool(false) => String::new(),
-            other => other.to_string(),
+            other => other.revealed().to_string(),
         };
         let Some(others) = options.substitute else {
             return text;

@@ -132,11 +132,6 @@ fn left_out_options_are_answered_before_and_after_the_command() {
     );
     is_left_out(
         &env,
-        &["commit", "--save-secrets-only"],
-        "`--save-secrets-only` is left out",
-    );
-    is_left_out(
-        &env,
         &["run", "--module", "ping"],
         "`run --module` is not supported",
     );

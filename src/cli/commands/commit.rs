@@ -10,7 +10,8 @@ use crate::cli::commit_report;
 use crate::cli::output::{Context, Output};
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitReport;
-use crate::ops::commit::CommitOptions;
+use crate::job::LogLevel;
+use crate::ops::commit::{CommitOptions, SavedSecrets};
 use crate::ops::{self, Failure, FailureKind};
 use crate::system::{fs, process};
 
@@ -23,7 +24,7 @@ const MARKER: &str = "# Everything below is ignored";
 ///
 /// The files in the folder of the ensemble are committed, whether staged or not. For the folder of a
 /// project, the files of the project and of its ensembles are committed. Files that are staged
-/// elsewhere stay staged.
+/// elsewhere stay staged. Changed files in folders `secrets` are encrypted into `.secrets` first.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CommitArgs {
     /// The ensemble or project
@@ -37,8 +38,8 @@ pub(in crate::cli) struct CommitArgs {
     no_edit: bool,
     #[command(flatten)]
     scope: CommitScope,
-    /// Not supported yet
-    #[arg(long, hide = true)]
+    /// Only encrypt the changed files of `secrets` into `.secrets`, and commit nothing
+    #[arg(long)]
     save_secrets_only: bool,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
@@ -64,12 +65,6 @@ struct CommitScope {
 
 /// Runs the command `commit` and returns the exit code.
 pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Failure> {
-    if args.save_secrets_only {
-        return Err(Failure::usage_with(
-            "`--save-secrets-only` is left out: this program does not encrypt the files of `secrets/` yet",
-            "Unfurl's own `unfurl commit --save-secrets-only` writes them to `.secrets/`",
-        ));
-    }
     let json = args.output == OutputFormat::Json;
     let environment = args.use_environment.as_deref();
     let asks = !args.no_edit && !json && std::io::stdin().is_terminal();
@@ -81,6 +76,11 @@ pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Fail
         push: args.push,
         command: "unfurl commit".to_owned(),
     };
+    if args.save_secrets_only {
+        let saved = ops::commit::save_secrets(&options)?;
+        show_saved(args.output, &saved, &cx.output);
+        return Ok(0);
+    }
     let mut ask = |default: &str, statuses: &str| {
         if asks {
             edit_message(default, statuses)
@@ -94,6 +94,24 @@ pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Fail
     };
     show_commits(args.output, &commits, &cx.output);
     Ok(commit_report::exit_code(&commits, 0))
+}
+
+fn show_saved(format: OutputFormat, saved: &SavedSecrets, output: &Output) {
+    for warning in &saved.warnings {
+        output.message(LogLevel::Warning, warning);
+    }
+    match format {
+        OutputFormat::Json => {
+            let files = saved.files.iter();
+            let files: Vec<_> = files.map(|file| file.display().to_string()).collect();
+            output.json(&json!({ "secrets": files }));
+        }
+        OutputFormat::Text => {
+            let count = saved.files.len();
+            output.print_result(&format!("Updated {count} secret files.\n"));
+        }
+        OutputFormat::None => {}
+    }
 }
 
 fn show_commits(format: OutputFormat, commits: &CommitReport, output: &Output) {

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use crate::diagnostic::Sources;
+use crate::diagnostic::{Diagnostics, Sources};
 use crate::ops::{Failure, FailureKind};
+use crate::project::FolderKeys;
+use crate::system::env::current_dir;
 use crate::system::fs;
 use crate::value::Map;
 use crate::yaml::{Limits, Schema, parse_as};
@@ -30,6 +32,12 @@ fn read(name: &str, text: &str) -> Result<Map, Failure> {
         Ok(root) => root,
         Err(problems) => return Err(Failure::with_sources(FailureKind::Usage, problems, sources)),
     };
+    let mut problems = Diagnostics::default();
+    let folder = current_dir().unwrap_or_default();
+    let root = root.opened(&FolderKeys::new(&folder, None), &mut problems);
+    if problems.has_errors() {
+        return Err(Failure::with_sources(FailureKind::Usage, problems, sources));
+    }
     if root.is_null() {
         return Ok(Map::new());
     }

@@ -38,12 +38,19 @@ pub(super) fn template(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     if call.has_data() {
         return Err(call.fail("takes no `overrides` from the output of a command"));
     }
-    let mut text = match call.raw {
-        Value::Str(text) => text.to_string(),
+    let open = |text: &str| TemplateText {
+        text: text.to_owned(),
+        is_secret: false,
+    };
+    let TemplateText {
+        mut text,
+        is_secret,
+    } = match call.raw {
+        Value::Str(text) => open(text),
         raw => match call.evaluate_marked(raw)? {
             // Data is not a template: the result is the text itself.
             data if data.has_data() => return Ok(LazyValue::Value(data)),
-            Value::Str(text) => text.to_string(),
+            Value::Str(text) => open(&text),
             other => from_path(call, &other)?,
         },
     };
@@ -54,12 +61,18 @@ pub(super) fn template(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
             .collect();
         text = format!("#jinja2: {}\n{text}", pairs.join(", "));
     }
-    call.evaluator
-        .template(&text, call.scene)
-        .map(LazyValue::Value)
+    let rendered = call.evaluator.template(&text, call.scene)?;
+    Ok(LazyValue::Value(rendered.sensitive_if(is_secret)))
 }
 
-fn from_path(call: &FunctionCall<'_>, source: &Value) -> Result<String, Error> {
+/// The text of a template.
+struct TemplateText {
+    text: String,
+    /// Whether the file with the text is encrypted.
+    is_secret: bool,
+}
+
+fn from_path(call: &FunctionCall<'_>, source: &Value) -> Result<TemplateText, Error> {
     let Some(path) = source
         .get("path")
         .map(|path| PathBuf::from(path.reveal().to_string()))
@@ -71,12 +84,15 @@ fn from_path(call: &FunctionCall<'_>, source: &Value) -> Result<String, Error> {
     } else {
         super::files::named_directory(call.evaluator, call.scene, Some("src"), false)?.join(path)
     };
-    let bytes = call
+    let content = call
         .evaluator
         .read_file(&path)
         .map_err(|error| call.fail(format!("cannot read `{}`: {error}", path.display())))?;
     call.evaluator.record_file_read(&path);
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(TemplateText {
+        text: String::from_utf8_lossy(&content.bytes).into_owned(),
+        is_secret: content.is_secret,
+    })
 }
 
 pub(super) fn validate_json(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {

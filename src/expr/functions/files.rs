@@ -11,7 +11,7 @@ use crate::expr::effect::Effect;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::{LazyValue, Scene};
-use crate::expr::ports::ReadError;
+use crate::expr::ports::{FileContent, ReadError};
 use crate::value::{External, ExternalKind, Map, Value, hex};
 
 use super::call::FunctionCall;
@@ -195,8 +195,8 @@ fn file_value(
 ) -> Result<Value, Error> {
     call.evaluator.record_file_read(path);
     let digest = match call.evaluator.read_file(path) {
-        Ok(bytes) => decode_contents(&bytes, encoding.as_deref()),
-        Err(problem @ ReadError::Outside { .. }) => {
+        Ok(content) => decode_contents(&content, encoding.as_deref()),
+        Err(problem @ (ReadError::Outside { .. } | ReadError::Closed(_))) => {
             return Err(call.fail(format!("cannot read `{}`: {problem}", path.display())));
         }
         Err(_) => Value::Null,
@@ -259,12 +259,13 @@ fn json(call: &FunctionCall<'_>, value: &Value) -> Result<Vec<u8>, Error> {
 }
 
 /// Decodes the contents of a file: as text if they are UTF-8, otherwise as hexadecimal digits.
-fn decode_contents(bytes: &[u8], encoding: Option<&str>) -> Value {
-    match std::str::from_utf8(bytes) {
+fn decode_contents(content: &FileContent, encoding: Option<&str>) -> Value {
+    let value: Value = match std::str::from_utf8(&content.bytes) {
         Ok(text) if encoding != Some("binary") => text.into(),
         Ok(text) => text.into(),
-        Err(_) => hex(bytes).into(),
-    }
+        Err(_) => hex(&content.bytes).into(),
+    };
+    value.sensitive_if(content.is_secret)
 }
 
 pub(super) fn tempfile(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
@@ -311,7 +312,7 @@ impl Evaluator {
         self.record_file_read(&path);
         let encoding = external.parts.get("encoding").and_then(Value::as_str);
         match self.read_file(&path) {
-            Ok(bytes) => Ok(decode_contents(&bytes, encoding)),
+            Ok(content) => Ok(decode_contents(&content, encoding)),
             Err(problem) => Err(function_error(
                 "file",
                 &format!("cannot read `{}`: {problem}", path.display()),

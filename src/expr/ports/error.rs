@@ -27,6 +27,9 @@ pub enum ReadError {
     /// A directory name that `get_dir` does not know.
     #[error("the location `{0}` is not known")]
     UnknownLocation(String),
+    /// An encrypted file that cannot be decrypted; the text states why.
+    #[error("{0}")]
+    Closed(String),
     /// The error that the operating system returned.
     #[error("{0}")]
     System(Arc<dyn Error + Send + Sync>),

@@ -16,5 +16,6 @@ pub use secrets::{SECRETS_PERMISSION, SecretError, SecretRequest};
 #[cfg(test)]
 pub use system::json_as_yaml;
 pub use system::{
-    Clock, DirectoryOwner, LocalContext, Random, ReadEnvironment, ReadFiles, SystemContext, Yaml,
+    Clock, DirectoryOwner, FileContent, LocalContext, Random, ReadEnvironment, ReadFiles,
+    SystemContext, Yaml,
 };

@@ -9,6 +9,9 @@ use crate::value::{Map, Value};
 use super::effects::Effects;
 use super::error::{RandomError, ReadError, YamlError};
 
+/// The answer of a context without encryption.
+const NO_VAULT: &str = "only templates of an ensemble can encrypt and decrypt";
+
 /// The owner of an evaluation, for which `get_dir` resolves named directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct DirectoryOwner {
@@ -18,6 +21,24 @@ pub struct DirectoryOwner {
     pub operation: Option<Arc<str>>,
 }
 
+/// The content of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileContent {
+    pub bytes: Vec<u8>,
+    /// Whether the file is encrypted, so that its content must not be shown.
+    pub is_secret: bool,
+}
+
+impl FileContent {
+    /// Returns the content of a file that is not encrypted.
+    pub fn plain(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            is_secret: false,
+        }
+    }
+}
+
 /// Reads files and directories of this machine within the limits of the implementation. Changes nothing.
 pub trait ReadFiles {
     /// Returns an error if the path is one that the project must not read. Asks only where the path leads.
@@ -25,6 +46,11 @@ pub trait ReadFiles {
 
     /// Returns the contents of a file.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
+
+    /// Returns the contents of a file, decrypted if the file is encrypted as a whole.
+    fn read_decrypted(&self, path: &Path) -> Result<FileContent, ReadError> {
+        self.read(path).map(FileContent::plain)
+    }
 
     /// Whether a path exists on this machine. This and the following questions are answered with no for a
     /// path that the project must not read.
@@ -88,6 +114,42 @@ pub trait ReadEnvironment {
     /// A trusted project alone does not allow this.
     fn evaluates_results(&self) -> bool {
         false
+    }
+
+    /// Decrypts a tagged value of a YAML text, such as one with `!vault`. None if the tag means no encryption.
+    ///
+    /// `path` is the place of the value in its text. The errors are a reason and a hint.
+    fn decrypt(
+        &self,
+        _tag: &str,
+        _text: &str,
+        _path: &str,
+    ) -> Option<Result<Value, (String, Option<String>)>> {
+        None
+    }
+
+    /// Encrypts bytes in the format of Ansible Vault. Without a salt, a random one is used.
+    ///
+    /// # Errors
+    ///
+    /// The text says why nothing can be encrypted here.
+    fn seal_vault(
+        &self,
+        _clear: &[u8],
+        _id: &str,
+        _password: &str,
+        _salt: Option<&[u8]>,
+    ) -> Result<String, String> {
+        Err(NO_VAULT.to_owned())
+    }
+
+    /// Decrypts a text of Ansible Vault with a password.
+    ///
+    /// # Errors
+    ///
+    /// The text says why the text cannot be decrypted.
+    fn open_vault(&self, _text: &str, _password: &str) -> Result<Vec<u8>, String> {
+        Err(NO_VAULT.to_owned())
     }
 
     /// Returns the directory for temporary files of the job. The directory is created with its first file.

@@ -1,6 +1,7 @@
 //! Lookups that read files: `file`, `unvault`, `template`, `fileglob`, `first_found`, `csvfile`, `ini` and
 //! `password`.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use crate::expr::effect::Effect;
@@ -31,15 +32,16 @@ pub(super) fn run(
         name,
         options,
         scene,
+        has_secret: Cell::new(false),
     };
     let texts = || terms.iter().map(|term| term.reveal().to_string());
     let each = |read: &dyn Fn(&str) -> Result<List>| {
         let lists: Result<Vec<List>> = texts().map(|text| read(&text)).collect();
         Some(lists.map(|lists| lists.concat()))
     };
-    match name {
+    let found = match name {
         "file" => each(&|path| files.file(path)),
-        "unvault" => each(&|path| files.unvault(path)),
+        "unvault" => each(&|path| Ok(vec![files.read(path)?.into()])),
         "template" => each(&|path| files.template(path)),
         "fileglob" => each(&|pattern| files.glob(pattern)),
         "csvfile" => each(&|term| files.csv(term)),
@@ -47,7 +49,14 @@ pub(super) fn run(
         "password" => each(&|term| files.password(term)),
         "first_found" => Some(files.first_found(terms)),
         _ => None,
-    }
+    };
+    // A result that comes from an encrypted file is secret.
+    let mark = |list: List| {
+        let items = list.into_iter();
+        let is_secret = files.has_secret.get();
+        items.map(|item| item.sensitive_if(is_secret)).collect()
+    };
+    found.map(|found| found.map(mark))
 }
 
 struct FileLookup<'a> {
@@ -55,6 +64,8 @@ struct FileLookup<'a> {
     name: &'a str,
     options: &'a LookupOptions,
     scene: &'a Scene,
+    /// Whether one of the files read is encrypted.
+    has_secret: Cell<bool>,
 }
 
 impl FileLookup<'_> {
@@ -83,7 +94,11 @@ impl FileLookup<'_> {
         let path = self.path(path)?;
         self.evaluator.record_file_read(&path);
         match self.evaluator.read_file(&path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(content) => {
+                self.has_secret
+                    .set(self.has_secret.get() || content.is_secret);
+                Ok(String::from_utf8_lossy(&content.bytes).into_owned())
+            }
             Err(problem) => Err(self.fail(format!("cannot read `{}`: {problem}", path.display()))),
         }
     }
@@ -102,16 +117,6 @@ impl FileLookup<'_> {
         }
         if self.options.flag("rstrip", true) {
             text = text.trim_end();
-        }
-        Ok(vec![text.into()])
-    }
-
-    fn unvault(&self, path: &str) -> Result<List> {
-        let text = self.read(path)?;
-        if text.starts_with("$ANSIBLE_VAULT;") {
-            return Err(self.fail(
-                "templates cannot decrypt vault files; store the value under `secrets` of the environment",
-            ));
         }
         Ok(vec![text.into()])
     }

@@ -35,6 +35,7 @@ mod test_functions;
 mod text;
 mod text_layout;
 mod variables;
+mod vault;
 
 pub use document::{DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary};
 pub(super) use parts::{Document, Part};

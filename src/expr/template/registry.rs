@@ -15,7 +15,7 @@ use super::error::{Result, filter_error};
 use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION, Variables};
 use super::{
     arguments, builtin, collections, combinatorics, dates, engine, limits, lookup, paths, regexes,
-    serialization, text, text_layout,
+    serialization, text, text_layout, vault,
 };
 
 /// Adds the filters and functions to an environment.
@@ -57,6 +57,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         combinatorics::FILTERS,
         paths::FILTERS,
         serialization::FILTERS,
+        vault::FILTERS,
         text::FILTERS,
         text_layout::FILTERS,
         collections::FILTERS,

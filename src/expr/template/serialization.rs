@@ -54,7 +54,6 @@ const PASSWORD: &[&str] = &[
     "encrypt",
     "ident",
 ];
-const VAULT: &[&str] = &["secret", "salt", "vault_id", "wrap_object", "vaultid"];
 
 /// The filters that convert between values and texts.
 pub(super) const FILTERS: FilterTable = &[
@@ -74,8 +73,6 @@ pub(super) const FILTERS: FilterTable = &[
     ("md5", &[], |args| digest(args, "md5")),
     ("to_uuid", &["namespace"], to_uuid),
     ("password_hash", PASSWORD, password_hash),
-    ("vault", VAULT, unsupported_vault),
-    ("unvault", VAULT, unsupported_vault),
 ];
 
 /// Marks a text as safe, so that it stays text even if it looks like a literal.
@@ -373,11 +370,5 @@ fn to_uuid(args: &FilterArguments<'_>) -> Result<JinjaValue> {
 fn password_hash(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Err(args.fail(
         "templates cannot hash passwords; hash the password in a task, or store the hash as a secret",
-    ))
-}
-
-fn unsupported_vault(args: &FilterArguments<'_>) -> Result<JinjaValue> {
-    Err(args.fail(
-        "templates cannot encrypt or decrypt vault values; store the value under `secrets` of the environment",
     ))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Sources;
 use crate::fleet::{Error, ErrorKind};
-use crate::project::{OutsideError, ReadScope, Trust, enclosing_project};
+use crate::project::{FolderKeys, OutsideError, ReadScope, Trust, enclosing_project};
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::tasks::{Tasks, read_tasks};
@@ -50,7 +50,8 @@ pub fn find_tasks(
         let real = scope.resolve(path).map_err(outside)?;
         fs::read_to_string(&real).map_err(|error| error.to_string())
     };
-    match read_tasks(&file, &mut sources, &read) {
+    let keys = FolderKeys::new(file.parent().unwrap_or(here), None);
+    match read_tasks(&file, &mut sources, &read, &keys) {
         Ok(tasks) => Ok(LoadedTasks {
             file: Some(file),
             tasks,

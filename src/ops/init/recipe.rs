@@ -126,7 +126,8 @@ fn encrypted_copies(files: &[NewFile], vault: &VaultPassword) -> Result<Vec<NewF
         let Ok(name) = file.path.strip_prefix("secrets") else {
             continue;
         };
-        let text = secret::seal(file.text.as_bytes(), &vault.id, &vault.password);
+        let payload = secret::payload_of(&file.path, file.text.as_bytes());
+        let text = secret::seal(&payload, &vault.id, &vault.password);
         let text = text.map_err(|error| {
             let message = format!("random bytes are not available: {error}");
             Failure::new(FailureKind::Refused, message, None)

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::error::error_context;
 use super::{Error, FileAction};
@@ -14,6 +14,15 @@ use crate::system::fault::{self, SystemCall};
 pub struct FileTime {
     pub seconds: i64,
     pub nanoseconds: i64,
+}
+
+impl From<FileTime> for SystemTime {
+    /// Converts the time. A time before 1970 becomes the start of 1970.
+    fn from(time: FileTime) -> Self {
+        let part = |number: i64| u64::try_from(number).unwrap_or_default();
+        let whole = Duration::from_secs(part(time.seconds));
+        Self::UNIX_EPOCH + whole + Duration::from_nanos(part(time.nanoseconds))
+    }
 }
 
 /// The metadata of a file. Any change of the file changes it, unless both happen within one tick of the clock.

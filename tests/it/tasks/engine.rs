@@ -15,6 +15,7 @@ use unfurl::testing::host::{
     Action, ActionRequest, ActionResult, Address, CapturedOutput, ChainExecutor, Destination, Exit,
     Location, LocationError, Program, Question, RunOutput, Secret,
 };
+use unfurl::testing::secret::Keys;
 use unfurl::testing::tasks::{
     EngineRequest, HostEvent, HostOutcome, RunState, TaskCall, TaskEngine, TaskOptions, Tasks,
     read_tasks,
@@ -41,8 +42,13 @@ fn empty_context() -> NullContext<FixedSources> {
 fn tasks(text: &str) -> Tasks {
     let mut sources = Sources::default();
     let read = |_: &Path| Ok(text.to_owned());
-    read_tasks(Path::new("/t/tasks.yaml"), &mut sources, &read)
-        .unwrap_or_else(|problems| panic!("{problems:?}"))
+    read_tasks(
+        Path::new("/t/tasks.yaml"),
+        &mut sources,
+        &read,
+        &Keys::default(),
+    )
+    .unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
 fn runbook(text: &str, calls: &[&str], options: TaskOptions) -> TaskEngine {

@@ -1,5 +1,8 @@
 //! Ansible Vault: encrypted values and files, passwords, filters, and the folders `secrets` and `.secrets`.
 
+mod ansible;
+mod filters;
+mod folders;
 mod values;
 
 use unfurl::testing::secret::seal;
