@@ -107,7 +107,7 @@ impl TypeScope<'_> {
     /// Sets `sensitive` in the metadata if the default has the tag `!sensitive`, or the definition the key
     /// `sensitive`.
     fn record_sensitivity(map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
-        let tagged = default.is_some_and(|node| node.is_sensitive());
+        let tagged = default.is_some_and(Node::is_sensitive);
         let stated = map.get("sensitive").and_then(Node::as_bool) == Some(true);
         if tagged || stated {
             metadata.insert("sensitive".into(), true.into());
