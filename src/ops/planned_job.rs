@@ -93,9 +93,7 @@ pub(super) fn create_engine(
     let history = session.history()?;
     let kept_templates = history.saved_templates();
     let secret_inputs = history.secret_inputs().cloned();
-    let base = session.manifest.base_dir();
-    let digest_keys = Arc::new(Keyring::new(session.location.env.all(), base));
-    digest_keys.continue_salt(history.digest_salt().unwrap_or_default());
+    let digest_keys = Arc::new(digest_keys(session, &history));
     let goal = if request.resume {
         resume::resumed_goal(request, session, &history)?
     } else {
@@ -164,6 +162,15 @@ fn job_variables(session: &Session) -> Vec<(String, Value)> {
         )
     };
     session.options.vars.iter().map(variable).collect()
+}
+
+/// Returns the keys for digests of secrets. New records continue the salt of the last one.
+fn digest_keys(session: &Session, history: &RecordedHistory) -> Keyring {
+    let base = session.manifest.base_dir();
+    let passwords = session.location.keys.passwords();
+    let keys = Keyring::new(session.location.env.all(), base).with_passwords(passwords);
+    keys.continue_salt(history.digest_salt().unwrap_or_default());
+    keys
 }
 
 /// Returns the locator of the hosts on which the job runs.

@@ -1,4 +1,4 @@
-//! The digest keys of an ensemble: derives them from vault passwords in the environment, or reads them from
+//! The digest keys of an ensemble: derives them from vault passwords, or reads them from
 //! a key file, which is created on demand.
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 use super::derivation::{KEY_LENGTH, Salt};
 use super::error::Error;
 use super::key::{DigestKey, KeyName};
+use super::keys::VaultSecret;
 use crate::system::fs::{self, Beneath, EntryKind};
 use crate::system::random;
 use crate::value::hex;
@@ -99,6 +100,18 @@ impl Keyring {
             stored: OnceLock::new(),
             created: OnceLock::new(),
         }
+    }
+
+    /// Adds the passwords of vaults that a project has. Those of variables go first.
+    #[must_use]
+    pub fn with_passwords(mut self, more: &[VaultSecret]) -> Self {
+        for VaultSecret { password, .. } in more {
+            let is_known = |known: &VaultPassword| known.text == *password;
+            if !self.passwords.iter().any(is_known) {
+                self.passwords.push(VaultPassword::new(password));
+            }
+        }
+        self
     }
 
     /// Sets the salt for new records, which is the one of the latest record. Texts that are no salt are ignored.

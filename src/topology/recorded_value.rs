@@ -41,14 +41,15 @@ pub fn to_record_map(map: &Map) -> Map {
 
 /// Returns a value from a record: plain values are data, and expressions stay expressions.
 pub(super) fn from_record(value: &Value) -> Value {
+    if value.has_sensitive() {
+        return with_secrets(value);
+    }
     match value {
         Value::Str(text) => match unquoted(text) {
             Some(quoted) => quoted.data(),
             None if is_evaluated(text) => value.clone(),
             None => value.clone().data(),
         },
-        // Unfurl never evaluates a recorded secret either.
-        Value::Sensitive(_) => value.clone().data(),
         Value::List(_) | Value::Map(_) if !has_evaluated(value) => value.clone().data(),
         Value::List(items) => Value::list(items.iter().map(from_record)),
         Value::Map(map) if !is_expression(map, value) => Value::from(
@@ -56,6 +57,20 @@ pub(super) fn from_record(value: &Value) -> Value {
                 .map(|(key, value)| (Arc::clone(key), from_record(value)))
                 .collect::<Map>(),
         ),
+        other => other.clone(),
+    }
+}
+
+/// Returns a recorded value with secrets in it. Each secret is marked as a whole, as when a task set it, and is data:
+/// Unfurl never evaluates a recorded secret either.
+fn with_secrets(value: &Value) -> Value {
+    match value {
+        Value::Sensitive(_) => value.revealed().data().sensitive(),
+        Value::List(items) => Value::list(items.iter().map(from_record)),
+        Value::Map(map) if !is_expression(map, value) => {
+            let entries = map.iter();
+            Value::map(entries.map(|(key, value)| (Arc::clone(key), from_record(value))))
+        }
         other => other.clone(),
     }
 }

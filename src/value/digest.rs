@@ -233,6 +233,37 @@ mod tests {
     }
 
     #[test]
+    fn each_form_of_a_secret_in_upstreams_digest_is_recognised() {
+        let sha = |text: &str| hex(&Sha1::digest(text.as_bytes()));
+        let secret = |text: &str| Value::from(text).sensitive();
+        let inputs = Value::map([
+            ("host", "a".into()),
+            ("pw", secret("s1")),
+            ("qw", secret("s2")),
+        ]);
+        let open = Value::from("x");
+        let matches = |text: &str| matches_unfurl_digest(&[&open, &inputs], &sha(text));
+        let reference = "{\n  \"ref\": \"::secret\"\n}";
+        for (one, two) in [
+            ("s1", "s2"),
+            ("<<REDACTED>>", "<<REDACTED>>"),
+            (reference, "s2"),
+            ("s1", "<<REDACTED>>"),
+        ] {
+            assert!(matches(&format!("xhostapw{one}qw{two}")), "{one} {two}");
+        }
+        assert!(!matches("xhostapws1qwother"));
+        assert!(!matches("xhostbpws1qws2"));
+        let many = Value::list((0..9).map(|_| secret("s")));
+        assert!(matches_unfurl_digest(&[&many], &sha("sssssssss")));
+        let local = Value::from("here").local_if(true);
+        for text in ["here", "{\n  \"ref\": \"::local\"\n}"] {
+            assert!(matches_unfurl_digest(&[&local], &sha(text)));
+        }
+        assert_eq!(canonical_sha256(&local), canonical_sha256(&"here".into()));
+    }
+
+    #[test]
     fn values_that_upstream_confuses_have_different_digests() {
         let values = [
             Value::Null,

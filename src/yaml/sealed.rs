@@ -90,3 +90,96 @@ pub fn seal_or_keep(
         other => other.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Diagnostics;
+    use crate::yaml::{TagError, TagReader, emit, parse_text};
+
+    /// Reverses texts.
+    #[derive(Debug)]
+    struct Reverse;
+
+    fn reversed(text: &str) -> String {
+        text.trim_end().chars().rev().collect()
+    }
+
+    impl TagReader for Reverse {
+        fn read(&self, tag: &str, text: &str, _: &str) -> Option<Result<Value, TagError>> {
+            let value = Value::from(reversed(text)).sensitive();
+            (tag == "!vault").then_some(Ok(value))
+        }
+    }
+
+    impl TagWriter for Reverse {
+        fn write(&self, value: &Value) -> Option<EncryptedScalar> {
+            let text = Arc::from(reversed(value.as_str()?) + "\n");
+            EncryptedScalar::new("!vault", &text)
+        }
+    }
+
+    /// Writes a value in place of a text.
+    fn replaced(text: &str, value: &Value) -> String {
+        let closed = parse_text(crate::yaml::Schema::Core, text).unwrap();
+        let opened = closed.opened(&Reverse, &mut Diagnostics::default());
+        let place = EncryptedPlace {
+            opened: &opened,
+            closed: &closed,
+        };
+        emit(&seal_or_keep(value, Some(place), Some(&Reverse)), 0)
+    }
+
+    #[test]
+    fn secrets_that_stay_keep_their_text_and_others_are_encrypted() {
+        // The text in the file has a blank that a new encryption would not have.
+        let text = "a: !vault 'cba '\nb: !vault fed\nc: [!vault 'ihg ', 1]\n";
+        let secret = |text: &str| Value::from(text).sensitive();
+        let value = Value::map([
+            ("a", secret("abc")),
+            ("b", secret("new")),
+            ("c", Value::list([secret("ghi"), 2.into()])),
+            ("d", Value::from("open")),
+        ]);
+        insta::assert_snapshot!(replaced(text, &value), @r"
+        a: !vault 'cba '
+        b: !vault |
+          wen
+        c:
+        - !vault 'ihg '
+        - 2
+        d: open
+        ");
+    }
+
+    #[test]
+    fn values_that_stay_closed_keep_their_text() {
+        let value = Value::map([("a", Value::from(REDACTED)), ("b", Value::from(REDACTED))]);
+        insta::assert_snapshot!(replaced("a: !vault 'cba '\n", &value), @r"
+        a: !vault 'cba '
+        b: <<REDACTED>>
+        ");
+        let closed = parse_text(crate::yaml::Schema::Core, "a: !vault 'cba '\n").unwrap();
+        assert_eq!(emit(&closed.to_value(), 0), "a: !vault 'cba '\n");
+        assert_eq!(closed.to_value().to_string(), "{'a': <<REDACTED>>}");
+    }
+
+    #[test]
+    fn without_a_key_secrets_are_redacted_and_local_values_too() {
+        let value = Value::list([
+            Value::from("abc").sensitive(),
+            Value::from("x").local_if(true),
+        ]);
+        assert_eq!(
+            emit(&seal_or_keep(&value, None, None), 0),
+            "- <<REDACTED>>\n- <<REDACTED>>\n"
+        );
+        assert_eq!(emit(&value, 0), "- <<REDACTED>>\n- <<REDACTED>>\n");
+        insta::assert_snapshot!(emit(&seal(&value, &Reverse), 0), @r"
+        - !vault |
+          cba
+        - !vault |
+          x
+        ");
+    }
+}
