@@ -157,6 +157,8 @@ impl Engine {
         let of = self.topology.stand_in(of).unwrap_or(of);
         let value = value.with_externals_resolved();
         let value = self.mark_sensitive(of, name, self.foreign(value));
+        // The value in the record must have the same digest.
+        let value = value.with_whole_secrets();
         let was_set = self.topology.entity(of).attributes.contains_key(name);
         let changed = self.topology_mut().set_attribute(of, name, value.clone());
         // Setting a missing attribute to null stores it but does not count as a change.

@@ -65,6 +65,28 @@ impl Value {
         }
     }
 
+    /// Returns the value with each secret marked as a whole, as records keep it: no part of a secret has a mark of its
+    /// own.
+    #[must_use]
+    pub fn with_whole_secrets(&self) -> Self {
+        if !self.has_sensitive() {
+            return self.clone();
+        }
+        match self {
+            Self::Sensitive(_) => {
+                let data = self.own_marks().data;
+                self.revealed().data_if(data).sensitive()
+            }
+            Self::Data(inner) => inner.with_whole_secrets().data(),
+            Self::List(items) => Self::list(items.iter().map(Self::with_whole_secrets)),
+            Self::Map(map) => {
+                let entries = map.iter();
+                Self::map(entries.map(|(key, value)| (Arc::clone(key), value.with_whole_secrets())))
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Marks the value as one of `locals` if the condition is true. Records do not contain it then.
     #[must_use]
     pub fn local_if(self, local: bool) -> Self {
