@@ -56,14 +56,7 @@ impl TaskEngine {
                 let (source, mode) = (Content::Path(source), transfer.mode);
                 self.put(id, step, transfer, (source, mode), &context)
             }
-            StepAction::Template(transfer) => {
-                let source = self.local_path(id, &transfer.source, &context)?;
-                let file = self.renderer.file(&source, &context);
-                let bytes = file.map_err(TaskFailure::invalid_task)?;
-                let is_secret = self.secrets.occur_in_bytes(&bytes);
-                let mode = transfer.mode.or(is_secret.then_some(SECRET_MODE));
-                self.put(id, step, transfer, (Content::Bytes(bytes), mode), &context)
-            }
+            StepAction::Template(transfer) => self.put_rendered(id, step, transfer, &context),
             StepAction::Get(download) => self.get(id, step, download, &context),
             StepAction::Fetch {
                 source,
@@ -188,6 +181,22 @@ impl TaskEngine {
         self.requests
             .push(EngineRequest::Perform { id, host, request });
         StepProgress::Pending
+    }
+
+    /// Uploads a rendered template. The file is private if it holds a secret and no mode is given.
+    fn put_rendered(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        transfer: &Transfer,
+        scene: &Context,
+    ) -> Result<StepProgress, TaskFailure> {
+        let source = self.local_path(id, &transfer.source, scene)?;
+        let file = self.renderer.file(&source, scene);
+        let bytes = file.map_err(TaskFailure::invalid_task)?;
+        let is_secret = self.secrets.occur_in_bytes(&bytes);
+        let mode = transfer.mode.or(is_secret.then_some(SECRET_MODE));
+        self.put(id, step, transfer, (Content::Bytes(bytes), mode), scene)
     }
 
     fn put(

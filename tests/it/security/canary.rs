@@ -21,7 +21,7 @@ const SECRETS: [&str; 5] = [
     "w4\"k'Z\\q$(x)&9{~}=+/",
     "first of it: 5521 kettle\nsecond of it: 8813 saucer",
     "p\u{e4}ssw\u{f6}rd\u{2192}\u{f1}and\u{fa}-9274",
-    "8473195260",
+    "84731952601748",
 ];
 
 /// Prints the secret from the variable `S`, or from the standard input, in the form of the first argument.
