@@ -76,13 +76,13 @@ fn show_outputs(outputs: &Map, is_json: bool, output: &Output) {
     if is_json {
         return output.json(&serde_json::json!({ "outputs": Value::from(outputs.clone()) }));
     }
-    let text: String = match outputs.len() {
-        1 => outputs.values().map(|value| format!("{value}\n")).collect(),
-        _ => outputs
-            .iter()
-            .map(|(name, value)| format!("{name}: {value}\n"))
-            .collect(),
-    };
+    let mut text = String::new();
+    for (name, value) in outputs {
+        if outputs.len() > 1 {
+            text.push_str(&format!("{name}: "));
+        }
+        text.push_str(&format!("{value}\n"));
+    }
     output.print_result(&text);
 }
 

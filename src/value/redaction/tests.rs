@@ -125,7 +125,7 @@ fn forms(text: &str) -> Vec<(String, String)> {
         ("quoted".to_owned(), crate::text::force_quote_word(text)),
         (
             "words".to_owned(),
-            text.chars().map(|c| format!("{c} ")).collect(),
+            text.chars().flat_map(|c| [c, ' ']).collect(),
         ),
     ];
     forms.push(("plus".to_owned(), forms[4].1.replace("%20", "+")));

@@ -63,7 +63,9 @@ impl WindowSet {
             block_shift: 32 - bits.trailing_zeros(),
             table_shift: 64 - places.trailing_zeros(),
         };
-        windows.iter().for_each(|window| set.insert(*window));
+        for window in windows {
+            set.insert(*window);
+        }
         set
     }
 
