@@ -8,11 +8,7 @@ use regex::Regex;
 use super::check::{Check, DoctorReport};
 use super::subject::{LoadedEnsemble, Subject, quoted};
 use crate::diagnostic::Span;
-use crate::expr::SECRETS_PERMISSION;
 use crate::project::LocatedEnsemble;
-
-/// The key of a call that may run a program or ask a server.
-const SECRET_CALL: &str = "get_secret";
 
 /// Calls of lookups that need a permission, in templates.
 static GUARDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -32,12 +28,8 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
             if located.trust.permits(&name) {
                 continue;
             }
-            let subject = if name == SECRETS_PERMISSION {
-                "the function `get_secret`".to_owned()
-            } else {
-                format!("the lookup `{name}`")
-            };
-            let message = format!("{subject} is refused, because the project is not trusted");
+            let message =
+                format!("the lookup `{name}` is refused, because the project is not trusted");
             let mut check = Check::error("trust", "trust", message)
                 .help(format!("`--allow {name}` permits it for one command"))
                 .fix(trust_command(located));
@@ -49,7 +41,7 @@ pub(super) fn check(subject: &Subject<'_>, report: &mut DoctorReport) {
         let message = if is_trusted {
             "you trust the project"
         } else {
-            "the project is not trusted, and nothing in it needs trust"
+            "the project is not trusted, and no lookup in it needs trust"
         };
         let loaded = subject.ensemble().is_some();
         if is_trusted || loaded {
@@ -70,17 +62,7 @@ fn guarded_effects(loaded: &LoadedEnsemble) -> BTreeMap<String, Span> {
     let Some(guarded) = GUARDED.as_ref() else {
         return found;
     };
-    let asks_programs = loaded
-        .session
-        .environment
-        .secret_backends
-        .needs_permission();
     for (id, source) in loaded.session.sources.iter() {
-        if let Some(place) = source.text.find(SECRET_CALL).filter(|_| asks_programs) {
-            let at = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-            let span = Span::new(id, at(place), at(place + SECRET_CALL.len()));
-            found.entry(SECRETS_PERMISSION.to_owned()).or_insert(span);
-        }
         for capture in guarded.captures_iter(&source.text) {
             let (Some(all), Some(name)) = (capture.get(0), capture.get(1)) else {
                 continue;

@@ -47,12 +47,6 @@ impl SecretBackends {
         }
     }
 
-    /// Whether a backend runs a program or uses the network.
-    pub fn needs_permission(&self) -> bool {
-        let mut backends = self.backends.iter();
-        backends.any(|(_, backend)| backend.needs_permission())
-    }
-
     /// Returns the files with credentials that the backends would read.
     pub fn credential_files(&self, env: &Env) -> Vec<PathBuf> {
         let backends = self.backends.iter();

@@ -133,8 +133,6 @@ fn a_program_is_asked_once_for_a_job_and_only_with_permission() {
         env.unfurl(command);
         assert!(!env.work().join("calls").exists(), "{command:?}");
     }
-    let doctor = env.unfurl(["doctor"]);
-    doctor.prints(&["the function `get_secret` is refused", "unfurl trust"]);
     let refused = env.unfurl(["plan"]).succeeds();
     refused.says(&[
         "`secrets` runs a program or asks a server while planning; allow it with `--allow secrets`",
