@@ -10,8 +10,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use super::command_line::{Cli, Command};
 use super::commands::{
     clone, commit, doctor, explain, export, fact, forward, git, history, home, hosts, init, job,
-    lock, merge_driver, op, plan, recover, run, secret, state, status, task, transfer, trust,
-    validate,
+    lock, merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
 };
 use super::limits;
 use super::output::{Context, Output};
@@ -203,7 +202,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
             Ok(0)
         }
         Command::Lock { action } => lock::lock(&action, cx),
-        Command::Secret(args) => secret::secret(&args, cx),
+        Command::Secret(args) => super::commands::secret::secret(&args, cx),
         Command::Home(args) => home::home(&args, cx),
         Command::Trust(args) => trust::trust(&args, cx),
         Command::Recover(args) => recover::recover(&args, cx),

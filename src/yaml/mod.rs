@@ -42,7 +42,7 @@ pub use route::{Patch, PatchOp, Route, RouteStep};
 pub use schema::Schema;
 pub use sealed::{EncryptedPlace, TagWriter, seal, seal_or_keep};
 pub use tag_reader::{TagError, TagReader};
-pub use tagged::{TaggedText, apply_tagged, tagged_nodes};
+pub use tagged::{TaggedText, apply_tagged, tagged_nodes, value_start};
 
 #[cfg(test)]
 mod parse_tests;

@@ -90,12 +90,31 @@ pub fn apply_tagged(text: &str, root: &Node, values: &[TaggedText]) -> Result<St
 }
 
 /// Returns the position of a value in a text: for a block scalar, that of its `|` or `>`.
-fn value_start(text: &str, node: &Node) -> usize {
+pub fn value_start(text: &str, node: &Node) -> usize {
     let start = node.span().start as usize;
-    let before = text[..start].trim_end();
-    let header = before.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
-    let is_block = header.ends_with(['|', '>']) && text[header.len()..start].contains('\n');
-    if is_block { header.len() - 1 } else { start }
+    let before = text.get(..start).unwrap_or_default().trim_end();
+    if !text[before.len()..start].contains('\n') {
+        return start;
+    }
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let header = before[line..]
+        .match_indices([':', '-'])
+        .find_map(|(at, _)| {
+            let after = line + at + 1;
+            let rest = before[after..].trim_start();
+            // A tag and an anchor may stand before the indicator.
+            let mut words = rest
+                .split(' ')
+                .skip_while(|word| word.starts_with(['!', '&']));
+            let indicator = words.next()?;
+            let is_header = indicator.starts_with(['|', '>'])
+                && indicator[1..]
+                    .chars()
+                    .all(|c| c.is_ascii_digit() || "+-".contains(c))
+                && words.next().is_none_or(|word| word.starts_with('#'));
+            is_header.then(|| before.len() - rest.len() + rest.find(indicator).unwrap_or(0))
+        });
+    header.unwrap_or(start)
 }
 
 #[cfg(test)]
@@ -124,9 +143,11 @@ mod tests {
 
     #[test]
     fn a_scalar_with_a_tag_is_spliced_and_other_bytes_stay() {
-        let text = "# top\na:\n  b: 1 # one\n  c: !vault |\n    old\nd: {e: 2}\nl: [1]\n";
+        let text =
+            "# top\na:\n  b: 1 # one\n  w: x # why\n  c: !vault |\n    old\nd: {e: 2}\nl: [1]\n";
         let root = parse_text(Schema::Core, text).unwrap();
         let new = [
+            tagged(Route::keys(["a", "w"]), "v\n"),
             tagged(Route::keys(["a", "c"]), "x\ny\n"),
             tagged(Route::keys(["a", "n", "m"]), "z\n"),
             tagged(Route::keys(["d", "e"]), "f\ng\n"),
@@ -137,6 +158,8 @@ mod tests {
         # top
         a:
           b: 1 # one
+          w: !age | # why
+            v
           c: !age |
             x
             y

@@ -24,6 +24,7 @@ pub(super) mod plan;
 pub(super) mod recover;
 pub(super) mod run;
 pub(super) mod secret;
+mod secret_input;
 mod secret_rekey;
 pub(super) mod state;
 pub(super) mod status;

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 use zeroize::Zeroizing;
 
-use super::secret::{ask_twice, open, place_json, read_stdin};
+use super::secret_input::{ask_twice, open, place_json, read_stdin};
 use crate::cli::args::format::OutputFormat;
 use crate::cli::output::Context;
 use crate::cli::prompt;

@@ -5,7 +5,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::registration::home_of;
-use super::request::InitRequest;
+use super::request::{InitRequest, SecretsChoice};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::secret::{
     AgeRecipient, Identities, POLICY_FILE, ReaderPolicy, create_identity, identity_file_of_user,
@@ -21,15 +21,6 @@ const HOME_KEY: &str = "secrets";
 const NOTE: &str = "the secrets of this project are encrypted with age, which Unfurl (Python) does not read: its \
                     ensembles cannot change hands";
 
-/// The way in which a new project encrypts its secrets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecretsChoice {
-    /// With the password of a vault, as Unfurl does.
-    Vault,
-    /// With age, for readers that a committed file names.
-    Age,
-}
-
 /// The first reader of a new project.
 #[derive(Debug, Clone)]
 pub(super) struct FirstReader {
@@ -37,17 +28,6 @@ pub(super) struct FirstReader {
     key: AgeRecipient,
     /// The facts that the user should know.
     pub(super) notes: Vec<String>,
-}
-
-impl SecretsChoice {
-    /// Parses the word of an option or of the home project.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "vault" => Some(Self::Vault),
-            "age" => Some(Self::Age),
-            _ => None,
-        }
-    }
 }
 
 /// Returns the choice of the request, or else that of the home project.

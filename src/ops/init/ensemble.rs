@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::age::{SecretsChoice, policy_like};
+use super::age::policy_like;
 use super::environments::{empty_environment, is_declared};
 use super::model::{
     ENSEMBLE_TEMPLATE, EnsembleModel, FIRST_ENSEMBLE, NewEnsemble, SERVICE_TEMPLATE, entry_of,
@@ -12,7 +12,7 @@ use super::new_repository::NewRepository;
 use super::outside::OuterRepository;
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
 use super::report::{InitReport, Made};
-use super::request::{InitRequest, Layout};
+use super::request::{InitRequest, Layout, SecretsChoice};
 use super::staging::{Staging, write_files};
 use super::target;
 use crate::git::Repository;

@@ -20,7 +20,6 @@ mod shared;
 mod staging;
 mod target;
 
-pub use age::SecretsChoice;
 pub use ensemble::create_ensemble;
 pub use model::{EnsembleModel, NewEnsemble};
 pub use new_project::{build_home, create_project};
@@ -28,6 +27,6 @@ pub use new_repository::NewRepository;
 pub(super) use outside::exclude_pattern;
 pub(super) use registration::{project_around, register_in};
 pub use report::{InitReport, Made};
-pub use request::{InitRequest, InitSource, Layout};
+pub use request::{InitRequest, InitSource, Layout, SecretsChoice};
 pub use run::init;
 pub(super) use target::absolute;

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::age::{FirstReader, SecretsChoice, choice_of};
+use super::age::{FirstReader, choice_of};
 use super::model::{ENSEMBLE_TEMPLATE, EnsembleModel, FIRST_ENSEMBLE, entry_of, way_out};
 use super::outside::{OuterRepository, exclude_pattern};
 use super::recipe::{ENSEMBLE_MESSAGE, Recipe};
 use super::registration::{enter_in_home, trust_created};
 use super::report::{InitReport, Made};
-use super::request::{InitRequest, Layout};
+use super::request::{InitRequest, Layout, SecretsChoice};
 use super::shared::{create_in_shared, shared_project};
 use super::staging::{Staging, write_files};
 use super::{NewRepository, target};

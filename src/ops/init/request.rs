@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::age::SecretsChoice;
 use crate::session::SessionOptions;
 use crate::value::{Map, Value};
 
@@ -30,6 +29,26 @@ pub enum InitSource {
     Example(String),
     /// The fewest files that deploy.
     Bare,
+}
+
+/// The way in which a new project encrypts its secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretsChoice {
+    /// With the password of a vault, as Unfurl does.
+    Vault,
+    /// With age, for readers that a committed file names.
+    Age,
+}
+
+impl SecretsChoice {
+    /// Parses the word of an option or of the home project.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "vault" => Some(Self::Vault),
+            "age" => Some(Self::Age),
+            _ => None,
+        }
+    }
 }
 
 /// The options of `unfurl init`.

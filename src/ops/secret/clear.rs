@@ -210,9 +210,10 @@ pub(in crate::ops) fn refuse_clear_values(
     let lines: Vec<String> = shown
         .map(|clear| format!("{}: {}", clear.place, clear.reason))
         .collect();
+    let noun = if new.len() == 1 { "secret" } else { "secrets" };
     let message = format!(
-        "{} would be committed in clear text\n{}",
-        crate::ui::words::count(new.len(), "secret"),
+        "{} {noun} would be committed in clear text\n{}",
+        new.len(),
         lines.join("\n")
     );
     let commands: Vec<String> = files

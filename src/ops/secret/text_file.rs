@@ -66,12 +66,7 @@ impl TextFile {
 
     /// Returns the place of a node, without its end: messages then show the line with its key only.
     pub(super) fn span_of(&self, node: &Node) -> Span {
-        let start = node.span().start as usize;
-        let before = self.text()[..start].trim_end_matches(['\n', ' ']);
-        // A block scalar is shown by the line with its tag.
-        let is_block = before.ends_with(['|', '>', '-', '+'])
-            && self.text()[before.len()..start].contains('\n');
-        let start = if is_block { before.len() - 1 } else { start };
+        let start = yaml::value_start(self.text(), node);
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         Span::new(self.source, start, start)
     }

@@ -7,7 +7,6 @@ use age::{Decryptor, Encryptor};
 use zeroize::Zeroizing;
 
 use super::error::AgeError;
-use super::identity::Identities;
 use super::recipient::AgeRecipient;
 
 /// The first line of the armor.
@@ -40,20 +39,6 @@ pub fn encrypt_age(bytes: &[u8], recipients: &[AgeRecipient]) -> Result<String, 
     });
     written.map_err(|error| failed(&error))?;
     String::from_utf8(out).map_err(|error| failed(&error))
-}
-
-/// Decrypts a text or the binary form with identities. `subject` names the text in questions for a passphrase.
-pub fn decrypt_age(
-    bytes: &[u8],
-    identities: &Identities,
-    subject: &str,
-) -> Result<Zeroizing<Vec<u8>>, AgeError> {
-    let binary = without_armor(bytes)?;
-    let kinds = stanza_kinds(&binary)?;
-    if kinds.iter().any(|(kind, _)| kind == "scrypt") {
-        return identities.open_with_passphrase(&binary, subject);
-    }
-    identities.open(&binary, &kinds)
 }
 
 /// Checks the form of an encrypted text. No key is needed.
@@ -94,7 +79,7 @@ pub(super) fn decrypt_with(
 }
 
 /// Returns the binary form.
-fn without_armor(bytes: &[u8]) -> Result<Vec<u8>, AgeError> {
+pub(super) fn without_armor(bytes: &[u8]) -> Result<Vec<u8>, AgeError> {
     let mut binary = Vec::with_capacity(bytes.len());
     let mut reader = ArmoredReader::new(bytes).take(MAX_PLAIN_BYTES * 2);
     let read = reader.read_to_end(&mut binary);
@@ -103,7 +88,7 @@ fn without_armor(bytes: &[u8]) -> Result<Vec<u8>, AgeError> {
 }
 
 /// Returns the kinds of the recipients in the header, each with its first argument.
-fn stanza_kinds(binary: &[u8]) -> Result<Vec<(String, String)>, AgeError> {
+pub(super) fn stanza_kinds(binary: &[u8]) -> Result<Vec<(String, String)>, AgeError> {
     if !binary.starts_with(BINARY_BEGIN) {
         let reason = "the header of age is missing".to_owned();
         return Err(AgeError::Damaged { reason });

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use age::secrecy::{ExposeSecret as _, SecretString};
-use age::{Callbacks, plugin, scrypt, ssh, x25519};
+use age::{plugin, scrypt, ssh, x25519};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::cipher::{decrypt_with, is_age_text};
+use super::cipher::{decrypt_with, is_age_text, stanza_kinds, without_armor};
 use super::error::AgeError;
+use super::plugin_callbacks::PluginCallbacks;
 use super::recipient::AgeRecipient;
 use crate::secret::passphrase::passphrase_of;
-use crate::system::console::{self, StandardStream};
 use crate::system::env::Env;
 use crate::system::{fs, user};
 use crate::text::base64;
@@ -69,29 +69,6 @@ struct LockedFile {
     bytes: Vec<u8>,
     path: PathBuf,
     opened: OnceLock<Result<Vec<Identity>, AgeError>>,
-}
-
-/// The answers to a plugin: passphrases only. Messages go to the error output.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PluginCallbacks;
-
-impl Callbacks for PluginCallbacks {
-    fn display_message(&self, message: &str) {
-        console::write(StandardStream::Stderr, &format!("{message}\n")).ok();
-    }
-
-    fn confirm(&self, _: &str, _: &str, _: Option<&str>) -> Option<bool> {
-        None
-    }
-
-    fn request_public_string(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn request_passphrase(&self, description: &str) -> Option<SecretString> {
-        let text = passphrase_of(&format!("the plugin ({description})"))?;
-        Some(SecretString::from((*text).clone()))
-    }
 }
 
 impl std::fmt::Debug for Identities {
@@ -161,7 +138,7 @@ impl Identities {
     }
 
     /// Opens the binary form with the identities: first those that need no passphrase.
-    pub(super) fn open(
+    fn open(
         &self,
         binary: &[u8],
         kinds: &[(String, String)],
@@ -186,19 +163,20 @@ impl Identities {
             readers: "not named in the file".to_owned(),
         })
     }
+}
 
-    /// Opens the binary form with a passphrase.
-    #[expect(
-        clippy::unused_self,
-        reason = "identities and passphrases open the same texts"
-    )]
-    pub(super) fn open_with_passphrase(
-        &self,
-        binary: &[u8],
-        subject: &str,
-    ) -> Result<Zeroizing<Vec<u8>>, AgeError> {
-        open_with_passphrase(binary, subject)
+/// Decrypts a text or the binary form with identities. `subject` names the text in questions for a passphrase.
+pub fn decrypt_age(
+    bytes: &[u8],
+    identities: &Identities,
+    subject: &str,
+) -> Result<Zeroizing<Vec<u8>>, AgeError> {
+    let binary = without_armor(bytes)?;
+    let kinds = stanza_kinds(&binary)?;
+    if kinds.iter().any(|(kind, _)| kind == "scrypt") {
+        return open_with_passphrase(&binary, subject);
     }
+    identities.open(&binary, &kinds)
 }
 
 fn open_with_passphrase(binary: &[u8], subject: &str) -> Result<Zeroizing<Vec<u8>>, AgeError> {

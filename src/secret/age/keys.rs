@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zeroize::Zeroizing;
 
-use super::cipher::decrypt_age;
 use super::error::AgeError;
-use super::identity::Identities;
+use super::identity::{Identities, decrypt_age};
 use super::policy::ReaderPolicy;
 use super::sealed::{SealedValue, ValuePlace};
 use crate::system::env::Env;

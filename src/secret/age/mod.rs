@@ -7,6 +7,7 @@ mod cipher;
 mod error;
 mod identity;
 mod keys;
+mod plugin_callbacks;
 mod policy;
 mod recipient;
 mod sealed;

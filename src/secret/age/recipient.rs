@@ -5,7 +5,7 @@ use std::str::FromStr;
 use age::{plugin, ssh, x25519};
 
 use super::error::AgeError;
-use super::identity::PluginCallbacks;
+use super::plugin_callbacks::PluginCallbacks;
 
 /// A public key to which secrets are encrypted.
 #[derive(Clone)]

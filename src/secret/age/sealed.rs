@@ -7,9 +7,9 @@
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
-use super::cipher::{ARMOR_BEGIN, decrypt_age, encrypt_age};
+use super::cipher::{ARMOR_BEGIN, encrypt_age};
 use super::error::AgeError;
-use super::identity::Identities;
+use super::identity::{Identities, decrypt_age};
 use super::policy::ReaderPolicy;
 use crate::value::{Value, hex};
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::cipher::decrypt_age;
+use super::identity::decrypt_age;
 use super::*;
 use crate::system::env::Env;
 use crate::value::Value;
@@ -11,12 +11,12 @@ const ID: &str = "01KTESTPROJECT";
 const PATH: &str = "environments.defaults.secrets.db";
 
 /// A folder with an identity, and the variables that name it.
-struct World {
+struct TestProject {
     folder: tempfile::TempDir,
     policy: ReaderPolicy,
 }
 
-impl World {
+impl TestProject {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let key = create_identity(&folder.path().join("ann.txt")).unwrap();
@@ -44,7 +44,7 @@ impl World {
 
 #[test]
 fn a_value_keeps_its_type_and_opens_at_its_own_place_only() {
-    let world = World::new();
+    let owner = TestProject::new();
     let value = Value::map([
         ("port", Value::from(80)),
         (
@@ -52,17 +52,17 @@ fn a_value_keeps_its_type_and_opens_at_its_own_place_only() {
             Value::list([Value::Null, Value::from(true), Value::from("ä\n")]),
         ),
     ]);
-    let text = world.seal(&value.clone().sensitive()).text();
-    assert_eq!(world.open(&text, ID, PATH).unwrap(), value);
-    let error = |project, path| world.open(&text, project, path).unwrap_err().to_string();
+    let text = owner.seal(&value.clone().sensitive()).text();
+    assert_eq!(owner.open(&text, ID, PATH).unwrap(), value);
+    let error = |project, path| owner.open(&text, project, path).unwrap_err().to_string();
     insta::assert_snapshot!(error(ID, "a.b"), @"the value was encrypted as `environments.defaults.secrets.db`, and stands at `a.b`");
     insta::assert_snapshot!(error("01OTHER", PATH), @"the value belongs to the project 01KTESTPROJECT, and this is the project 01OTHER");
 }
 
 #[test]
 fn each_changed_byte_of_a_value_is_refused() {
-    let world = World::new();
-    let text = world.seal(&Value::from("s")).text();
+    let owner = TestProject::new();
+    let text = owner.seal(&Value::from("s")).text();
     for place in 0..text.len() {
         let mut bytes = text.clone().into_bytes();
         bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
@@ -71,11 +71,11 @@ fn each_changed_byte_of_a_value_is_refused() {
     }
 }
 
-/// Somebody who computes the digest anew cannot move a value or name other readers.
+/// A digest that was computed anew does not help to move a value or to name other readers.
 #[test]
 fn the_encrypted_part_repeats_the_place_and_the_readers() {
-    let world = World::new();
-    let sealed = world.seal(&Value::from("s"));
+    let owner = TestProject::new();
+    let sealed = owner.seal(&Value::from("s"));
     let text = sealed.text();
     let forged = |from: &str, to: &str| {
         let text = text.replace(from, to);
@@ -84,51 +84,51 @@ fn the_encrypted_part_repeats_the_place_and_the_readers() {
         format!("{}{digest}{}", &text[..start], &text[start + 64..])
     };
     let moved = forged(PATH, "a.b");
-    let error = world.open(&moved, ID, "a.b").unwrap_err();
+    let error = owner.open(&moved, ID, "a.b").unwrap_err();
     assert!(matches!(error, AgeError::Misplaced { .. }), "{error}");
     let elsewhere = forged(ID, "01OTHER");
-    let error = world.open(&elsewhere, "01OTHER", PATH).unwrap_err();
+    let error = owner.open(&elsewhere, "01OTHER", PATH).unwrap_err();
     assert!(matches!(error, AgeError::Misplaced { .. }), "{error}");
     let readers = forged("readers: ann", "readers: ann, bob");
-    let error = world.open(&readers, ID, PATH).unwrap_err();
+    let error = owner.open(&readers, ID, PATH).unwrap_err();
     insta::assert_snapshot!(error, @"the list of readers differs from the one that was encrypted");
 }
 
 #[test]
 fn only_readers_open_a_value_and_all_of_them_do() {
-    let mut world = World::new();
-    let bob = create_identity(&world.folder.path().join("bob.txt")).unwrap();
-    let text = world.seal(&Value::from("s")).text();
+    let mut owner = TestProject::new();
+    let bob = create_identity(&owner.folder.path().join("bob.txt")).unwrap();
+    let text = owner.seal(&Value::from("s")).text();
     let sealed = SealedValue::parse(&text).unwrap();
     let place = ValuePlace {
         project: ID,
         path: PATH,
     };
     let error = sealed
-        .open(place, &world.identities("bob.txt"))
+        .open(place, &owner.identities("bob.txt"))
         .unwrap_err();
     insta::assert_snapshot!(error, @"none of the 1 identities opens it (readers: ann)");
     assert!(
         sealed
-            .open(place, &world.identities("bob.txt ann.txt"))
+            .open(place, &owner.identities("bob.txt ann.txt"))
             .is_ok()
     );
-    world.policy.readers.insert("bob".to_owned(), bob);
-    insta::assert_snapshot!(sealed.check_readers(&world.policy).unwrap_err(), @"the value is encrypted to ann, and the policy names ann, bob");
-    let sealed = world.seal(&Value::from("s"));
-    sealed.check_readers(&world.policy).unwrap();
-    assert!(sealed.open(place, &world.identities("bob.txt")).is_ok());
+    owner.policy.readers.insert("bob".to_owned(), bob);
+    insta::assert_snapshot!(sealed.check_readers(&owner.policy).unwrap_err(), @"the value is encrypted to ann, and the policy names ann, bob");
+    let sealed = owner.seal(&Value::from("s"));
+    sealed.check_readers(&owner.policy).unwrap();
+    assert!(sealed.open(place, &owner.identities("bob.txt")).is_ok());
 }
 
 #[test]
 fn a_policy_keeps_its_comments_when_readers_change() {
-    let world = World::new();
-    let folder = world.folder.path();
-    let ann = world.policy.readers["ann"].text().to_owned();
+    let owner = TestProject::new();
+    let folder = owner.folder.path();
+    let ann = owner.policy.readers["ann"].text().to_owned();
     let write = |text: &str| std::fs::write(folder.join(POLICY_FILE), text).unwrap();
-    write(&world.policy.to_text().unwrap());
+    write(&owner.policy.to_text().unwrap());
     let loaded = ReaderPolicy::load(folder).unwrap().unwrap();
-    assert_eq!(loaded.readers, world.policy.readers);
+    assert_eq!(loaded.readers, owner.policy.readers);
     write(&format!(
         "# team\nid: {ID}\nreaders:\n  ann: {ann} # the boss\n"
     ));
@@ -184,11 +184,11 @@ fn a_wrong_policy_is_refused_with_its_reason() {
 
 #[test]
 fn files_are_encrypted_as_age_does_and_passphrases_are_checked() {
-    let world = World::new();
-    let keys: Vec<AgeRecipient> = world.policy.readers.values().cloned().collect();
+    let owner = TestProject::new();
+    let keys: Vec<AgeRecipient> = owner.policy.readers.values().cloned().collect();
     let text = encrypt_age(b"a: 1\n", &keys).unwrap();
     assert!(is_age_text(text.as_bytes()) && !is_age_text(b"a: 1\n"));
-    let open = |bytes: &[u8]| decrypt_age(bytes, &world.identities("ann.txt"), "the file");
+    let open = |bytes: &[u8]| decrypt_age(bytes, &owner.identities("ann.txt"), "the file");
     assert_eq!(**open(text.as_bytes()).unwrap(), *b"a: 1\n");
     let cut = &text[..text.len() / 2];
     assert!(matches!(

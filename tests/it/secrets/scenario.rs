@@ -40,8 +40,8 @@ fn a_deployed_project_with_age_is_cloned_and_nothing_runs_again() {
     let in_one = |words: &[&str]| env.unfurl_in("one", &[], words);
     in_one(&["secret", "set", "db_password", "--from", "../value"]).succeeds();
     env.write("one/ensemble-template.yaml", TEMPLATE);
-    in_one(&["deploy", "--commit", "--approve"]).succeeds();
     in_one(&["commit", "-m", "settings"]).succeeds();
+    in_one(&["deploy", "--commit", "--approve"]).succeeds();
     env.unfurl(["clone", "one", "two"]).succeeds();
     let run = env
         .unfurl_in("two", &[], &["deploy", "--approve", "--output", "json"])
@@ -94,10 +94,7 @@ fn branches_that_change_different_secrets_merge_without_a_key() {
     for name in ["a", "b", "c"] {
         set(&env, "old", &[name]).succeeds();
     }
-    env.write(
-        "ensemble/ensemble.yaml",
-        &(env.read("ensemble/ensemble.yaml") + "x: {}\n"),
-    );
+    env.write("ensemble/ensemble.yaml", &(CLEAR.to_owned() + "x: {}\n"));
     set(&env, "old", &["x.one", "--file", "ensemble/ensemble.yaml"]).succeeds();
     set(&env, "old", &["x.two", "--file", "ensemble/ensemble.yaml"]).succeeds();
     env.unfurl(["git-setup"]).succeeds();
@@ -139,7 +136,7 @@ fn a_check_without_a_key_finds_damage_and_other_readers() {
     let problem = |text: &str, message: &str| {
         env.write("unfurl.yaml", text);
         let run = env.unfurl(["secret", "verify"]).exits(1);
-        run.prints(&["unfurl.yaml:13:16: ", message, "1 problem"]);
+        run.prints(&["unfurl.yaml:13:15: ", message, "1 problem"]);
     };
     std::fs::remove_file(identity(&env)).unwrap();
     problem(
