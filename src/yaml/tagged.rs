@@ -149,7 +149,7 @@ mod tests {
         let new = [
             tagged(Route::keys(["a", "w"]), "v\n"),
             tagged(Route::keys(["a", "c"]), "x\ny\n"),
-            tagged(Route::keys(["a", "n", "m"]), "z\n"),
+            tagged(Route::keys(["a", "new", "m"]), "z\n"),
             tagged(Route::keys(["d", "e"]), "f\ng\n"),
             tagged(Route::keys(["l"]).index(1), "h"),
         ];
@@ -163,7 +163,7 @@ mod tests {
           c: !age |
             x
             y
-          n:
+          new:
             m: !age |
               z
         d: {e: !age "f\ng\n"}

@@ -248,6 +248,18 @@ pub(super) fn sealed_leaves(root: &Node) -> Vec<SealedLeaf> {
     leaves.collect()
 }
 
+/// Returns the encrypted value at a node, if it is one.
+pub(super) fn sealed_leaf(node: &Node, route: &Route) -> Option<SealedLeaf> {
+    let tag = node.tag()?;
+    let is_known = tag == AGE_TAG || VAULT_TAGS.contains(&tag);
+    is_known.then(|| SealedLeaf {
+        route: route.clone(),
+        node: node.clone(),
+        tag: tag.to_owned(),
+        name: name_of(route),
+    })
+}
+
 /// Whether a value with the tag of age is still to be encrypted.
 pub(super) fn is_clear_age(text: &str) -> bool {
     !text.contains("AGE ENCRYPTED FILE")

@@ -8,6 +8,7 @@ mod rekey;
 mod report;
 mod set;
 mod show;
+mod target;
 mod text_file;
 mod verify;
 
@@ -18,6 +19,7 @@ pub use inventory::SecretEntry;
 pub use project::SecretProject;
 pub use rekey::{RekeyPlan, RekeyRequest, plan_rekey, rekey};
 pub use report::SecretPlace;
-pub use set::{NewSecret, SecretTarget, SetResult, set, set_found};
+pub use set::{NewSecret, SetResult, set, set_found};
 pub use show::{get, list, who};
+pub use target::SecretTarget;
 pub use verify::verify;

@@ -1,29 +1,19 @@
 //! Sets one secret: encrypts it and splices it into its file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::inventory::{SealedLeaf, SecretScheme, VAULT_TAGS, vault_readers};
+use super::inventory::{SealedLeaf, SecretScheme, sealed_leaf, vault_readers};
 use super::project::{Cipher, SecretProject};
 use super::report::SecretPlace;
-use super::text_file::{TextFile, name_of, relative, route_of};
+use super::target::SecretTarget;
+use super::text_file::{TextFile, name_of, relative};
 use crate::lock::Lock;
 use crate::ops::failure::{Failure, FailureKind};
-use crate::project::{MANIFEST, PROJECT_FILE};
+use crate::project::MANIFEST;
 use crate::secret::{AGE_TAG, FileChange, ReaderPolicy, SealedValue, write_all_or_none};
-use crate::session::current_dir;
 use crate::system::fs;
 use crate::value::Value;
-use crate::yaml::{Node, Route, TaggedText};
-
-/// The place that a command names.
-#[derive(Debug, Clone)]
-pub struct SecretTarget {
-    /// The name of the secret, or the path of the value in `file`.
-    pub name: String,
-    pub file: Option<PathBuf>,
-    /// The environment that gets the secret.
-    pub environment: Option<String>,
-}
+use crate::yaml::{Route, TaggedText};
 
 /// A secret to set.
 #[derive(Debug, Clone)]
@@ -40,33 +30,6 @@ pub struct SetResult {
     pub readers: String,
     /// Whether the file had the value already, so that nothing was written.
     pub unchanged: bool,
-}
-
-impl SecretTarget {
-    /// Returns the file and the route of the value.
-    pub(super) fn locate(&self, project: &SecretProject) -> Result<(TextFile, Route), Failure> {
-        if let Some(file) = &self.file {
-            let path = fs::absolute(file, &current_dir()?);
-            let path = fs::canonicalize(&path).unwrap_or(path);
-            let text = TextFile::read(&path)?;
-            let route = route_of(&text.root, &self.name);
-            return Ok((text, route));
-        }
-        let path = project.root.join(PROJECT_FILE);
-        if !fs::is_file(&path) {
-            let message = format!("there is no project file `{}`", path.display());
-            let help =
-                "name the file and the path of the value, for example `--file ensemble.yaml`";
-            return Err(Failure::new(
-                FailureKind::Refused,
-                message,
-                Some(help.to_owned()),
-            ));
-        }
-        let environment = self.environment.as_deref().unwrap_or("defaults");
-        let route = Route::keys(["environments", environment, "secrets", &self.name]);
-        Ok((TextFile::read(&path)?, route))
-    }
 }
 
 /// Encrypts a value and splices it into its file. Writes nothing if the file has the value already.
@@ -135,18 +98,6 @@ pub(super) fn set_in(
         scheme,
         readers,
         unchanged,
-    })
-}
-
-/// Returns the encrypted value at a node, if it is one.
-pub(super) fn sealed_leaf(node: &Node, route: &Route) -> Option<SealedLeaf> {
-    let tag = node.tag()?;
-    let is_known = tag == AGE_TAG || VAULT_TAGS.contains(&tag);
-    is_known.then(|| SealedLeaf {
-        route: route.clone(),
-        node: node.clone(),
-        tag: tag.to_owned(),
-        name: name_of(route),
     })
 }
 

@@ -1,8 +1,8 @@
 //! Shows secrets: one value, or the places and readers of all of them.
 
-use super::inventory::{Inventory, SecretEntry};
+use super::inventory::{Inventory, SecretEntry, sealed_leaf};
 use super::project::SecretProject;
-use super::set::{SecretTarget, sealed_leaf};
+use super::target::SecretTarget;
 use super::text_file::TextFile;
 use crate::diagnostic::Diagnostic;
 use crate::ops::failure::{Failure, FailureKind};
