@@ -76,7 +76,7 @@ impl FileLoader<'_> {
         let path = self.sources.get(source).map(|source| source.path.clone());
         let copied = path.filter(|path| self.encrypted_copy(path).is_some());
         let opened = match &copied {
-            Some(path) => secret::clear_of(path, &opened),
+            Some(path) => secret::clear_of(path, text.as_bytes(), &opened),
             None => opened,
         };
         let Ok(opened) = std::str::from_utf8(&opened) else {

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use zeroize::Zeroizing;
 
+use super::age::{AgeError, is_age_text};
 use super::keys::{Keys, OpenError, is_encrypted};
 use super::vault;
 use crate::system::fs::{self, Beneath, EntryKind};
@@ -36,6 +37,9 @@ pub enum SecretFileError {
     NoPassword { path: PathBuf },
     #[error("{0}")]
     System(#[from] fs::Error),
+    /// A project whose readers cannot get the file.
+    #[error(transparent)]
+    Age(#[from] AgeError),
     /// No random bytes for the encryption.
     #[error("random bytes are not available: {0}")]
     Random(std::io::Error),
@@ -52,6 +56,7 @@ impl SecretFileError {
                     .to_owned(),
             ),
             Self::System(error) => error.hint(),
+            Self::Age(error) => error.help(),
             Self::Random(_) => None,
         }
     }
@@ -112,7 +117,12 @@ pub fn payload_of(path: &Path, clear: &[u8]) -> Zeroizing<Vec<u8>> {
 }
 
 /// Returns the content of a file from that of its decrypted copy: the reverse of [`payload_of`].
-pub fn clear_of(path: &Path, payload: &[u8]) -> Zeroizing<Vec<u8>> {
+///
+/// `sealed` is the encrypted copy. One of age has the content as it is.
+pub fn clear_of(path: &Path, sealed: &[u8], payload: &[u8]) -> Zeroizing<Vec<u8>> {
+    if is_age_text(sealed) {
+        return Zeroizing::new(payload.to_vec());
+    }
     let text = std::str::from_utf8(payload).ok();
     let text = text.filter(|text| is_document(path) || text.starts_with('"'));
     let quoted = text.and_then(|text| match serde_json::from_str::<String>(text) {
@@ -203,11 +213,15 @@ fn open_content(
         return Ok(Zeroizing::new(content));
     }
     let text = String::from_utf8_lossy(&content);
-    let opened = keys.open(&text).map_err(|error| SecretFileError::Closed {
-        path: path.to_owned(),
-        error,
-    })?;
-    Ok(clear_of(path, &opened))
+    let subject = format!("`{}`", path.display());
+    let opened = keys
+        .for_folder(fs::parent_of(path))
+        .open(&text, &subject)
+        .map_err(|error| SecretFileError::Closed {
+            path: path.to_owned(),
+            error,
+        })?;
+    Ok(clear_of(path, text.as_bytes(), &opened))
 }
 
 /// Encrypts the files in `secrets` of a folder whose copies in `.secrets` are missing or older.
@@ -261,7 +275,11 @@ fn save_file(
                     vault::seal(&payload_of(&path, &content), &secret.id, &secret.password);
                 Zeroizing::new(sealed.map_err(SecretFileError::Random)?.into_bytes())
             }
-            None => return Err(SecretFileError::NoPassword { path }),
+            None => {
+                let sealed = keys.age().seal_file(&content, root)?;
+                let sealed = sealed.ok_or(SecretFileError::NoPassword { path })?;
+                Zeroizing::new(sealed.into_bytes())
+            }
         };
         folder.create_dir_all(sealed.parent().unwrap_or(sealed))?;
         folder.write_atomic(sealed, &text, None)?;
@@ -278,6 +296,9 @@ mod tests {
 
     use super::*;
     use crate::secret::VaultSecret;
+
+    /// The start of a copy of Ansible Vault.
+    const VAULT: &[u8] = b"$ANSIBLE_VAULT;1.1;AES256\n";
 
     fn keys() -> Keys {
         Keys::default().with_passwords(vec![VaultSecret::new("web", "pass")])
@@ -385,7 +406,7 @@ mod tests {
             let path = Path::new(name);
             let written = payload_of(path, clear.as_bytes());
             assert_eq!(std::str::from_utf8(&written).unwrap(), payload);
-            assert_eq!(*clear_of(path, &written), clear.as_bytes());
+            assert_eq!(*clear_of(path, VAULT, &written), clear.as_bytes());
         }
         for (payload, clear) in [
             ("'a: 1'\n", "a: 1"),
@@ -393,13 +414,13 @@ mod tests {
             ("a: 1\n", "a: 1\n"),
         ] {
             assert_eq!(
-                *clear_of(Path::new("a.yaml"), payload.as_bytes()),
+                *clear_of(Path::new("a.yaml"), VAULT, payload.as_bytes()),
                 clear.as_bytes()
             );
         }
         assert_eq!(*payload_of(Path::new("a.yaml"), &[0xff]), [0xff]);
         assert_eq!(
-            *clear_of(Path::new("key"), b"two\nlines\n"),
+            *clear_of(Path::new("key"), VAULT, b"two\nlines\n"),
             b"two\nlines\n"[..]
         );
     }

@@ -203,7 +203,7 @@ impl ReadFiles for LocalSystem {
         let real = self.readable(path)?;
         if secret::newer_copy(&real).is_some() {
             return Ok(FileContent::plain(
-                secret::clear_of(&real, &opened).to_vec(),
+                secret::clear_of(&real, text.as_bytes(), &opened).to_vec(),
             ));
         }
         Ok(FileContent {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zeroize::Zeroizing;
 
+use super::cipher::encrypt_age;
 use super::error::AgeError;
 use super::identity::{Identities, decrypt_age};
 use super::policy::ReaderPolicy;
@@ -52,6 +53,16 @@ impl AgeKeys {
         subject: &str,
     ) -> Result<Zeroizing<Vec<u8>>, AgeError> {
         decrypt_age(bytes, &self.folder(folder)?.identities, subject)
+    }
+
+    /// Encrypts a whole file in a folder for the readers of its project. None if the project has none.
+    pub fn seal_file(&self, content: &[u8], folder: &Path) -> Result<Option<String>, AgeError> {
+        let found = self.folder(folder)?;
+        let Some(policy) = &found.policy else {
+            return Ok(None);
+        };
+        let readers = policy.recipients(&found.identities)?;
+        encrypt_age(content, &readers).map(Some)
     }
 
     /// Returns the identities for the files in a folder.

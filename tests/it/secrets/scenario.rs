@@ -229,6 +229,25 @@ fn a_commit_refuses_new_secrets_in_clear_text_and_keeps_old_ones() {
 }
 
 #[test]
+fn files_of_secrets_are_encrypted_for_the_readers_and_restored() {
+    let env = TestEnv::new();
+    env.unfurl(["init", "--secrets", "age", "--mono", "one"])
+        .succeeds();
+    let in_one = |words: &[&str]| env.unfurl_in("one", &[], words);
+    env.write("one/secrets/token.yaml", "hunter2");
+    in_one(&["commit", "-m", "token"]).succeeds();
+    let sealed = env.read("one/.secrets/token.yaml");
+    assert!(sealed.starts_with("-----BEGIN AGE ENCRYPTED FILE-----"));
+    in_one(&["commit", "-m", "again"]).succeeds();
+    assert_eq!(env.read("one/.secrets/token.yaml"), sealed);
+    env.unfurl(["clone", "one", "two"]).succeeds();
+    assert!(!env.work().join("two/secrets/token.yaml").exists());
+    env.unfurl_in("two", &[], &["deploy", "--approve"])
+        .succeeds();
+    assert_eq!(env.read("two/secrets/token.yaml"), "hunter2");
+}
+
+#[test]
 fn a_scan_finds_values_that_the_model_declares_sensitive_and_known_forms() {
     let env = committed_clear_values();
     env.write("notes.txt", "ok\nkey AKIAABCDEFGHIJKLMNOP\n");
