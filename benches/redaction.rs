@@ -85,7 +85,7 @@ fn main() {
     let (output, secrets) = (output(&mut numbers), secrets(&mut numbers));
     let floor = fastest(|| {
         for piece in output.chunks(PIECE) {
-            std::hint::black_box(piece.to_vec().iter().filter(|byte| **byte == b'\n').count());
+            std::hint::black_box(piece.to_vec().split(|byte| *byte == b'\n').count());
         }
     });
     let start = Instant::now();

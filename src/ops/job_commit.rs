@@ -36,15 +36,16 @@ pub(super) fn prepare_commit(
         view.notice("nothing is committed, because the run is not saved; `--save` saves it");
         return Ok(None);
     }
-    refuse_clear(session)?;
     let trust = &session.location.located.trust;
     let notify = &mut |text: &str| view.notice(text);
-    Ok(Some(RecordCommit::prepare(
+    let prepared = RecordCommit::prepare(
         commit,
         session.manifest.path(),
         &|root| trust.covers(root),
         notify,
-    )?))
+    )?;
+    refuse_clear(session)?;
+    Ok(Some(prepared))
 }
 
 /// Refuses secrets in clear text that the commit of the record would add, unless the user permits them.

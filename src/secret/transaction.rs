@@ -145,6 +145,7 @@ fn digest(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test prepares its own files")]
 mod tests {
     use super::*;
 

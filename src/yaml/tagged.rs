@@ -83,9 +83,10 @@ pub fn apply_tagged(text: &str, root: &Node, values: &[TaggedText]) -> Result<St
                 && node.as_str() == new.value.as_str()
         })
     };
-    match values.iter().all(is_written) {
-        true => Ok(result),
-        false => Err(PatchError::NotRoundTrip),
+    if values.iter().all(is_written) {
+        Ok(result)
+    } else {
+        Err(PatchError::NotRoundTrip)
     }
 }
 

@@ -377,8 +377,9 @@ fn encrypt(args: &EncryptArgs, cx: &Context) -> Result<u8, Failure> {
                 );
             }
             if text.is_empty() {
-                text = "no value with `!sensitive`, `!vault` or `!age` stands in clear text\n"
-                    .to_owned();
+                text.push_str(
+                    "no value with `!sensitive`, `!vault` or `!age` stands in clear text\n",
+                );
             }
             cx.output.print_result(&text);
         }

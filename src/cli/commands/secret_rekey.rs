@@ -29,7 +29,7 @@ pub(in crate::cli) struct RekeyArgs {
     /// Encrypt the secrets without this reader from now on
     #[arg(long, value_name = "NAME")]
     remove_reader: Vec<String>,
-    /// Give the vault a new password: UNFURL_NEW_VAULT_PASSWORD, the standard input, or a hidden prompt
+    /// Give the vault a new password: that of `UNFURL_NEW_VAULT_PASSWORD`, the standard input, or a hidden prompt
     #[arg(long)]
     new_password: bool,
     /// The vault that gets the new password; by default, the first one

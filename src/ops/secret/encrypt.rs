@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::inventory::{VAULT_TAGS, is_clear_age};
-use super::project::{Cipher, SecretProject};
+use super::project::{Cipher, SecretProject, policy_of};
 use super::report::SecretPlace;
 use super::set::lock_manifest;
 use super::text_file::{TextFile, name_of};
@@ -88,7 +88,7 @@ fn cipher_of(project: &SecretProject, node: &Node, path: &Path) -> Result<Cipher
         Err(Failure::new(FailureKind::Refused, message, help))
     };
     match node.tag() {
-        Some(AGE_TAG) => match project.policy_of(path)? {
+        Some(AGE_TAG) => match policy_of(path)? {
             Some(policy) => Ok(Cipher::Age(policy)),
             None => refuse(
                 &format!("the tag `!age` needs a file `{POLICY_FILE}` in the project"),

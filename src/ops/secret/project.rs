@@ -52,6 +52,11 @@ impl From<TransactionError> for Failure {
     }
 }
 
+/// Returns the policy for a file: the nearest one above it.
+pub(super) fn policy_of(file: &Path) -> Result<Option<ReaderPolicy>, Failure> {
+    Ok(ReaderPolicy::around(fs::parent_of(file))?)
+}
+
 impl SecretProject {
     /// Finds the project of the options, finishes an interrupted `rekey`, and collects the keys.
     pub fn open(options: &SessionOptions) -> Result<Self, Failure> {
@@ -85,17 +90,12 @@ impl SecretProject {
         Ok(self.keys.age().identities(fs::parent_of(file))?)
     }
 
-    /// Returns the policy for a file: the nearest one above it.
-    pub(super) fn policy_of(&self, file: &Path) -> Result<Option<ReaderPolicy>, Failure> {
-        Ok(ReaderPolicy::around(fs::parent_of(file))?)
-    }
-
     /// Returns the way to encrypt new values of a file: a vault if there is a password, else age.
     pub(super) fn cipher_for(&self, file: &Path) -> Result<Cipher, Failure> {
         if let Some(password) = self.keys.passwords().first() {
             return Ok(Cipher::Vault(password.clone()));
         }
-        match self.policy_of(file)? {
+        match policy_of(file)? {
             Some(policy) => Ok(Cipher::Age(policy)),
             None => {
                 let message = "the project has no key: neither the password of a vault nor a file \

@@ -56,8 +56,9 @@ pub(super) fn decrypt_with(
     let decryptor = Decryptor::new_buffered(binary).map_err(|error| damaged(&error))?;
     let reader = match decryptor.decrypt(std::iter::once(identity)) {
         Ok(reader) => reader,
-        Err(age::DecryptError::NoMatchingKeys) => return Ok(None),
-        Err(age::DecryptError::KeyDecryptionFailed) => return Ok(None),
+        Err(age::DecryptError::NoMatchingKeys | age::DecryptError::KeyDecryptionFailed) => {
+            return Ok(None);
+        }
         Err(age::DecryptError::MissingPlugin { binary_name }) => {
             let name = binary_name.strip_prefix("age-plugin-");
             return Err(AgeError::Plugin {

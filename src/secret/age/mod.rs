@@ -12,6 +12,7 @@ mod policy;
 mod recipient;
 mod sealed;
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test prepares its own files")]
 mod tests;
 
 pub use cipher::{check_age_form, encrypt_age, is_age_text};

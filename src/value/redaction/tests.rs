@@ -232,65 +232,68 @@ fn ordinary_texts_hide_nothing_but_themselves() {
     }
 }
 
+/// Secrets, with texts that tell nothing about them, and texts that tell a part of them.
+const SECRETS_WITH_ORDINARY_PARTS: [(&str, &[&str], &[&str]); 9] = [
+    (
+        "https://joe:s3cr3t-pw@git.acme.example/team/project.git",
+        &[
+            "https://git.acme.example/team/project.git",
+            "team/project",
+            "https%3A%2F%2Fgit.acme",
+        ],
+        &[
+            "s3cr3t-pw",
+            "joe:s3cr3t-pw",
+            "is s3cr3t-pw.",
+            "am9lOnMzY3IzdC1wdw==",
+        ],
+    ),
+    (
+        "postgres://app:pw73@db.internal:5432/shopping",
+        &["db.internal:5432/shopping", "the shopping list"],
+        &[
+            "pw73",
+            "postgres://app:pw73@db.internal:5432/shopping",
+            "app:pw73",
+        ],
+    ),
+    (
+        "https://hooks.chat.example/services/T024/B9X7/aKq93zLw",
+        &["https://hooks.chat.example/"],
+        &["B9X7/aKq93zLw", "aKq93zLw"],
+    ),
+    (
+        "my-production-password",
+        &["production", "a password: "],
+        &["my-production"],
+    ),
+    ("127.0.0.1:8443/x7-Ka", &["127.0.0.1"], &["8443/x7-Ka"]),
+    ("==========x7Ka", &["============"], &["=====x7Ka"]),
+    (
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwx9Kq\n-----END OPENSSH PRIVATE KEY-----\n",
+        &[
+            "-----BEGIN OPENSSH PRIVATE KEY-----",
+            "-----END OPENSSH PRIVATE KEY-----",
+            "b3BlbnNzaC1rZXktdjEAAAAA",
+        ],
+        &["AAAAMwx9Kq"],
+    ),
+    (
+        "{\n  \"k\": {\n  },\n  \"token\": \"u8Xw2\"\n}\n",
+        &["{\n  },\n"],
+        &["  \"token\": \"u8Xw2\""],
+    ),
+    // All of it is common, but the whole is the secret.
+    (
+        "password1234567890",
+        &["password", "34567890"],
+        &["password1234567890", "cGFzc3dvcmQxMjM0NTY3ODkw"],
+    ),
+];
+
 #[test]
 fn ordinary_parts_of_a_secret_are_not_searched_for() {
-    for (secret, open, hidden) in [
-        (
-            "https://joe:s3cr3t-pw@git.acme.example/team/project.git",
-            &[
-                "https://git.acme.example/team/project.git",
-                "team/project",
-                "https%3A%2F%2Fgit.acme",
-            ][..],
-            &[
-                "s3cr3t-pw",
-                "joe:s3cr3t-pw",
-                "is s3cr3t-pw.",
-                "am9lOnMzY3IzdC1wdw==",
-            ][..],
-        ),
-        (
-            "postgres://app:pw73@db.internal:5432/shopping",
-            &["db.internal:5432/shopping", "the shopping list"],
-            &[
-                "pw73",
-                "postgres://app:pw73@db.internal:5432/shopping",
-                "app:pw73",
-            ],
-        ),
-        (
-            "https://hooks.chat.example/services/T024/B9X7/aKq93zLw",
-            &["https://hooks.chat.example/"],
-            &["B9X7/aKq93zLw", "aKq93zLw"],
-        ),
-        (
-            "my-production-password",
-            &["production", "a password: "],
-            &["my-production"],
-        ),
-        ("127.0.0.1:8443/x7-Ka", &["127.0.0.1"], &["8443/x7-Ka"]),
-        ("==========x7Ka", &["============"], &["=====x7Ka"]),
-        (
-            "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwx9Kq\n-----END OPENSSH PRIVATE KEY-----\n",
-            &[
-                "-----BEGIN OPENSSH PRIVATE KEY-----",
-                "-----END OPENSSH PRIVATE KEY-----",
-                "b3BlbnNzaC1rZXktdjEAAAAA",
-            ],
-            &["AAAAMwx9Kq"],
-        ),
-        (
-            "{\n  \"k\": {\n  },\n  \"token\": \"u8Xw2\"\n}\n",
-            &["{\n  },\n"],
-            &["  \"token\": \"u8Xw2\""],
-        ),
-        // All of it is common, but the whole is the secret.
-        (
-            "password1234567890",
-            &["password", "34567890"],
-            &["password1234567890", "cGFzc3dvcmQxMjM0NTY3ODkw"],
-        ),
-    ] {
+    for (secret, open, hidden) in SECRETS_WITH_ORDINARY_PARTS {
         let secrets = secrets(&[secret]);
         for text in open {
             assert!(!secrets.occur_in(text), "{secret}: {text}");

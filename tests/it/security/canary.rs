@@ -295,11 +295,11 @@ fn environment(nodes: &str) -> TestEnv {
     );
     let mut inputs = String::from("pw0: ");
     inputs.push_str(&serde_json::to_string(SECRETS[0]).unwrap());
-    for number in 1..SECRETS.len() {
+    for (number, secret) in SECRETS.iter().enumerate().skip(1) {
         inputs.push_str(&format!(
             "\npw{number}: {{eval: {{sensitive: {{get_env: PW{number}}}}}}}"
         ));
-        env = env.variable(&format!("PW{number}"), SECRETS[number]);
+        env = env.variable(&format!("PW{number}"), secret);
     }
     env.write("vars.yaml", &inputs);
     env.write(
