@@ -1,4 +1,4 @@
-//! A server on this machine that gives recorded answers of `HashiCorp` Vault.
+//! A server on this machine whose answers were written after the documentation of `HashiCorp` Vault.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
