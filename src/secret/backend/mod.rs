@@ -1,6 +1,6 @@
 //! Secrets that live elsewhere: in environment variables, in files, behind programs and in `HashiCorp` Vault.
 //!
-//! Each place is a [`Backend`]. [`SecretBackends`] holds those of an environment, and keeps what they gave in
+//! Each place is a [`contract::Backend`]. [`SecretBackends`] holds those of an environment, and keeps what they gave in
 //! memory until the job ends.
 
 mod command;
