@@ -27,7 +27,7 @@ pub(super) fn apply(global: &Global) {
     drop(thread.spawn(watch));
 }
 
-/// Whether a text is an absolute path that exists, or the name of this machine.
+/// Returns true if a text is an absolute path that exists, or the name of this machine.
 fn is_existing_name(text: &str) -> bool {
     if text.starts_with('/') {
         return fs::exists(Path::new(text));

@@ -78,7 +78,7 @@ fn program_for(words: Vec<String>, secret: bool) -> Program {
 #[derive(Debug)]
 pub(super) struct ShellRun {
     pub(super) rendered: Value,
-    /// Whether the task says that its output is not shown.
+    /// True if the task says that its output is not shown.
     pub(super) is_silent: bool,
 }
 
@@ -226,7 +226,7 @@ impl ShellRun {
         deferred.into_iter().flatten().collect()
     }
 
-    /// Whether the output is secret: the command is, or a secret occurs in its output.
+    /// Returns true if the output is secret: the command is, or a secret occurs in its output.
     fn has_secret_output(&self, output: &RunOutput) -> bool {
         self.field("command").has_sensitive() || output.is_secret()
     }

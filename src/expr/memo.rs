@@ -165,7 +165,7 @@ impl Memo {
         self.1.store(true, Ordering::Relaxed);
     }
 
-    /// Whether any evaluation has read a value of `locals`.
+    /// Returns true if any evaluation has read a value of `locals`.
     pub fn has_local_reads(&self) -> bool {
         self.1.load(Ordering::Relaxed)
     }

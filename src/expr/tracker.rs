@@ -245,7 +245,7 @@ impl Tracker {
         change(&mut self.state().notes);
     }
 
-    /// Whether the template that is being rendered has accessed a sensitive value.
+    /// Returns true if the template that is being rendered has accessed a sensitive value.
     pub(super) fn has_noted_sensitive(&self) -> bool {
         self.state().notes.marks.sensitive
     }

@@ -7,7 +7,7 @@ use super::Repository;
 use crate::diagnostic::Diagnostic;
 use crate::system::fs;
 
-/// Whether the files in a folder of this name stay on this machine.
+/// Returns true if the files in a folder of this name stay on this machine.
 fn is_private_folder(name: &OsStr) -> bool {
     name == "local" || name == "secrets"
 }

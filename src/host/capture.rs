@@ -232,7 +232,7 @@ impl CapturedOutput {
         }
     }
 
-    /// Whether a form of a secret occurs in the output, as far as it was kept.
+    /// Returns true if a form of a secret occurs in the output, as far as it was kept.
     pub(super) fn contains(&self, secrets: &Secrets) -> bool {
         match self.whole() {
             Ok(bytes) => secrets.occur_in_bytes(&bytes),
@@ -247,7 +247,7 @@ impl CapturedOutput {
         self.is_secret = true;
     }
 
-    /// Whether nothing of the output may be shown or recorded.
+    /// Returns true if nothing of the output may be shown or recorded.
     pub fn is_secret(&self) -> bool {
         self.is_secret
     }

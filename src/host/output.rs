@@ -228,7 +228,7 @@ impl RunOutput {
         self.stderr.mark_secret();
     }
 
-    /// Whether nothing of the outputs may be shown or recorded.
+    /// Returns true if nothing of the outputs may be shown or recorded.
     pub fn is_secret(&self) -> bool {
         self.stdout.is_secret() || self.stderr.is_secret()
     }

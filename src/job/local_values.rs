@@ -9,7 +9,7 @@ use crate::expr::{Read, Reads};
 use crate::value::{Handle, Map, Value};
 
 impl Evaluation<'_> {
-    /// Whether any of the reads, direct or indirect, is one of `locals`.
+    /// Returns true if any of the reads, direct or indirect, is one of `locals`.
     fn reads_local(&self, reads: &Reads) -> bool {
         let memo = &self.context.memo;
         let is_local = &mut |read: &Read| matches!(read, Read::Local(_));

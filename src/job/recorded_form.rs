@@ -22,7 +22,7 @@ pub(super) fn as_recorded(value: &Value) -> Value {
     }
 }
 
-/// Whether a recorded value can be that of the current one.
+/// Returns true if a recorded value can be that of the current one.
 ///
 /// A record has a secret encrypted or redacted. Unfurl (Python) also writes it as it is, or as an expression. Only
 /// the value as it is shows a change.
@@ -67,13 +67,13 @@ pub(super) fn hide_like(recorded: &Value, current: &Value) -> Value {
     }
 }
 
-/// Whether a recorded value is the expression that Unfurl (Python) writes in place of a secret or local value.
+/// Returns true if a recorded value is the expression that Unfurl (Python) writes in place of a secret or local value.
 pub(super) fn is_reference(recorded: &Value) -> bool {
     let external = recorded.get("eval").and_then(|eval| eval.get("external"));
     matches!(external.and_then(Value::as_str), Some("secret" | "local"))
 }
 
-/// Whether a value has a secret in it, as far as a record shows.
+/// Returns true if a value has a secret in it, as far as a record shows.
 pub(super) fn mentions_secret(value: &Value) -> bool {
     match value {
         Value::Str(text) => text.contains(REDACTED),

@@ -55,7 +55,7 @@ pub(super) fn reveal_outputs(
     Ok(values)
 }
 
-/// Whether a part of a recorded value was a secret that is not on record.
+/// Returns true if a part of a recorded value was a secret that is not on record.
 fn has_redacted(value: &Value) -> bool {
     match value {
         Value::List(items) => items.iter().any(has_redacted),

@@ -32,7 +32,7 @@ impl FileLoader<'_> {
         std::mem::take(&mut self.closed)
     }
 
-    /// Whether a text was decrypted as a whole, so that its file has other bytes.
+    /// Returns true if a text was decrypted as a whole, so that its file has other bytes.
     pub fn is_decrypted(&self, source: SourceId) -> bool {
         self.decrypted.contains(&source)
     }
@@ -98,7 +98,7 @@ impl FileLoader<'_> {
         Ok(root)
     }
 
-    /// Whether a file that need not exist has only a copy that cannot be decrypted. A warning names the copy.
+    /// Returns true if a file that need not exist has only a copy that cannot be decrypted. A warning names the copy.
     pub(super) fn is_closed_copy(&mut self, path: &Path) -> bool {
         let Some(copy) = self.encrypted_copy(path).filter(|_| !fs::is_file(path)) else {
             return false;

@@ -42,7 +42,7 @@ pub struct FileLoader<'a> {
     /// The files that may be read.
     pub(super) scope: ReadScope,
     pub(super) keys: Keys,
-    /// Whether values that cannot be decrypted are collected instead of being errors.
+    /// True if values that cannot be decrypted are collected instead of being errors.
     pub(super) tolerates_closed: bool,
     pub(super) closed: Diagnostics,
     /// The texts that were decrypted as a whole.

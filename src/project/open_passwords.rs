@@ -67,7 +67,7 @@ fn find_secret(section: &Node) -> Option<OpenPassword> {
     None
 }
 
-/// Whether a map with the key is an expression.
+/// Returns true if a map with the key is an expression.
 fn is_function(key: &str) -> bool {
     matches!(key, "eval" | "ref" | "q") || is_stand_alone(key)
 }

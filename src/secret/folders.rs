@@ -135,7 +135,7 @@ pub fn clear_of(path: &Path, sealed: &[u8], payload: &[u8]) -> Zeroizing<Vec<u8>
     Zeroizing::new(quoted.map_or_else(|| payload.to_vec(), String::into_bytes))
 }
 
-/// Whether Unfurl writes the text of a file as a quoted text before it encrypts the text.
+/// Returns true if Unfurl writes the text of a file as a quoted text before it encrypts the text.
 fn is_document(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     matches!(ending, Some("yaml" | "yml" | "json"))

@@ -122,12 +122,12 @@ type SealedTexts = HashMap<[u8; 32], Arc<str>>;
 #[derive(Clone, Default)]
 pub struct Keys {
     passwords: Vec<VaultSecret>,
-    /// Whether values stay closed and count as redacted.
+    /// True if values stay closed and count as redacted.
     skips: bool,
     opened: Arc<Mutex<OpenedTexts>>,
     sealed: Arc<Mutex<SealedTexts>>,
     age: Arc<AgeKeys>,
-    /// Whether a text was encrypted with [`DIRECTIVE_PASSWORD`].
+    /// True if a text was encrypted with [`DIRECTIVE_PASSWORD`].
     found_directive: Arc<AtomicBool>,
 }
 
@@ -189,7 +189,7 @@ impl Keys {
         }
     }
 
-    /// Whether a text was encrypted with a password that everyone knows.
+    /// Returns true if a text was encrypted with a password that everyone knows.
     pub fn found_known_password(&self) -> bool {
         self.found_directive.load(Ordering::Relaxed)
     }
@@ -209,7 +209,7 @@ impl Keys {
         &self.age
     }
 
-    /// Whether encrypted values and files stay closed, because the user wants it.
+    /// Returns true if encrypted values and files stay closed, because the user wants it.
     pub fn skips(&self) -> bool {
         self.skips
     }
@@ -280,12 +280,12 @@ impl TagReader for FileKeys<'_> {
     }
 }
 
-/// Whether two ids mean the same password. The names of variables do not tell their case.
+/// Returns true if two ids mean the same password. The names of variables do not tell their case.
 fn is_same_id(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Whether the content of a file is encrypted in a format that [`Keys`] open.
+/// Returns true if the content of a file is encrypted in a format that [`Keys`] open.
 pub fn is_encrypted(content: &[u8]) -> bool {
     is_vault_text(content) || is_age_text(content)
 }

@@ -66,7 +66,7 @@ pub struct VaultText {
     content: Vec<u8>,
 }
 
-/// Whether a text starts as those of Ansible Vault.
+/// Returns true if a text starts as those of Ansible Vault.
 pub fn is_vault_text(text: &[u8]) -> bool {
     text.starts_with(MAGIC.as_bytes())
 }

@@ -59,7 +59,7 @@ fn is_sensitive(service: &ServiceTemplate, values: &Map, name: &str) -> bool {
         || values.get(name).is_some_and(Value::has_sensitive)
 }
 
-/// Whether a text is a value of an input as it stands, so that the text of a file needs no quotes.
+/// Returns true if a text is a value of an input as it stands, so that the text of a file needs no quotes.
 fn takes_text(service: &ServiceTemplate, name: &str) -> bool {
     let definition = service.topology.inputs.get(name);
     definition.is_none_or(|it| {

@@ -17,7 +17,7 @@ pub struct VarFile {
 pub struct GivenVariable {
     pub name: String,
     pub text: Zeroizing<String>,
-    /// Whether the text is the value of an input that takes texts, and not YAML: if it comes from a file or from
+    /// True if the text is the value of an input that takes texts, and not YAML: if it comes from a file or from
     /// the standard input.
     pub is_literal: bool,
 }

@@ -14,7 +14,7 @@ pub fn unfurl_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> String 
     upstream_digest(values, &mut |_| SecretForm::Redacted)
 }
 
-/// Whether a digest that Unfurl has recorded is that of the values, whatever Unfurl took for secret.
+/// Returns true if a digest that Unfurl has recorded is that of the values, whatever Unfurl took for secret.
 ///
 /// Unfurl puts some secrets into digests as they are, some redacted, and some by the place that they are read
 /// from. The record does not say which, so the forms are tried.

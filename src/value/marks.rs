@@ -103,7 +103,7 @@ impl Value {
         }))
     }
 
-    /// Whether the value or any value within it is one of `locals`.
+    /// Returns true if the value or any value within it is one of `locals`.
     pub fn has_local(&self) -> bool {
         match self {
             Self::Sensitive(inner) | Self::Data(inner) => inner.has_local(),

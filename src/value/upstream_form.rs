@@ -28,7 +28,7 @@ const MAX_SEPARATE: u32 = 4;
 pub(super) struct FormChoice {
     /// The forms as digits of base 3.
     number: usize,
-    /// Whether all secrets have the form of the lowest digit.
+    /// True if all secrets have the form of the lowest digit.
     is_uniform: bool,
 }
 

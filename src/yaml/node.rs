@@ -31,7 +31,7 @@ struct NodeInner {
     has_directive: bool,
     /// Whether the node or one within it has an anchor.
     has_anchor: bool,
-    /// Whether the node or one within it has an explicit tag.
+    /// True if the node or one within it has an explicit tag.
     has_tag: bool,
 }
 
@@ -159,17 +159,17 @@ impl Node {
         self.0.has_anchor
     }
 
-    /// Whether the node or one within it has an explicit tag.
+    /// Returns true if the node or one within it has an explicit tag.
     pub fn has_tags(&self) -> bool {
         self.0.has_tag
     }
 
-    /// Whether the value must not be shown: it is marked as sensitive, or was encrypted in the text.
+    /// Returns true if the value must not be shown: it is marked as sensitive, or was encrypted in the text.
     pub fn is_sensitive(&self) -> bool {
         matches!(self.tag(), Some(SENSITIVE_TAG | OPENED_TAG))
     }
 
-    /// Whether the text has the value in encrypted form.
+    /// Returns true if the text has the value in encrypted form.
     pub fn is_opened(&self) -> bool {
         self.tag() == Some(OPENED_TAG)
     }

@@ -68,7 +68,7 @@ pub(super) fn template(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
 /// The text of a template.
 struct TemplateText {
     text: String,
-    /// Whether the file with the text is encrypted.
+    /// True if the file with the text is encrypted.
     is_secret: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct DirectoryOwner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContent {
     pub bytes: Vec<u8>,
-    /// Whether the file is encrypted, so that its content must not be shown.
+    /// True if the file is encrypted, so that its content must not be shown.
     pub is_secret: bool,
 }
 

@@ -64,7 +64,7 @@ struct FileLookup<'a> {
     name: &'a str,
     options: &'a LookupOptions,
     scene: &'a Scene,
-    /// Whether one of the files read is encrypted.
+    /// True if one of the files read is encrypted.
     has_secret: Cell<bool>,
 }
 

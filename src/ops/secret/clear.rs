@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::encrypt::is_clear;
+use super::located::{LocatedValue, values_at};
 use super::project::project_root;
 use super::report::SecretPlace;
 use super::text_file::{TextFile, relative};
@@ -78,11 +79,9 @@ pub fn scan(options: &SessionOptions) -> Result<ScanReport, Failure> {
     let loaded = session::find(options).and_then(|found| session::load(found, options));
     match loaded {
         Ok(session) => {
-            for (value, found) in clear_values(&root, &secret_values(&session)) {
-                if !is_ignored(&value.path) {
-                    report.found.push(found);
-                }
-            }
+            let found = clear_values(&root, &secret_values(&session)).into_iter();
+            let committed = found.filter(|value| !is_ignored(&value.path));
+            report.found.extend(committed.map(|value| value.text));
         }
         Err(failure) => {
             let warning = format!(
@@ -140,36 +139,52 @@ fn search_file(root: &Path, path: &Path, found: &mut Vec<ClearText>) {
         .extension()
         .is_some_and(|end| end == "yaml" || end == "yml");
     if let (true, Ok(file)) = (is_yaml, TextFile::parse(path, text.to_owned())) {
-        let clear = open_passwords(&file.root).into_iter();
-        for (key, node) in clear.filter(|(_, node)| is_clear_text(node)) {
-            let route = route_at(&file.root, node.span().start as usize);
-            let (route, _) = route.unwrap_or_else(|| (Route::root(), node.clone()));
+        let mut clear = open_passwords(&file.root);
+        clear.retain(|(_, node)| is_clear_text(node));
+        let start_of = |node: &Node| node.span().start as usize;
+        let starts = clear.iter().map(|(_, node)| start_of(node)).collect();
+        let located = values_at(&file.root, &starts);
+        for (key, node) in clear {
+            let route = located.get(&start_of(node)).map(|value| &value.route);
             found.push(ClearText {
-                place: file.place_of(root, node, &route),
+                place: file.place_of(root, node, route.unwrap_or(&Route::root())),
                 reason: format!("the value of `{key}` is a password in clear text"),
             });
         }
     }
 }
 
-/// Returns the secret values that stand in clear text.
-fn clear_values(root: &Path, values: &[SecretValue]) -> Vec<(SecretValue, ClearText)> {
-    let mut files: BTreeMap<&Path, Option<TextFile>> = BTreeMap::new();
+/// A secret value of the model that stands in clear text.
+struct ClearValue {
+    path: PathBuf,
+    located: LocatedValue,
+    text: ClearText,
+}
+
+/// Returns the secret values that stand in clear text. The values are ordered by file.
+fn clear_values(root: &Path, values: &[SecretValue]) -> Vec<ClearValue> {
     let mut found = Vec::new();
-    for value in values {
-        let read = || TextFile::read(&value.path).ok();
-        let Some(file) = files.entry(&value.path).or_insert_with(read) else {
+    for values in values.chunk_by(|a, b| a.path == b.path) {
+        let path = &values[0].path;
+        let Ok(file) = TextFile::read(path) else {
             continue;
         };
-        let Some((route, node)) = route_at(&file.root, value.start) else {
-            continue;
-        };
-        if is_clear_text(&node) {
-            let clear = ClearText {
-                place: file.place_of(root, &node, &route),
+        let starts = values.iter().map(|value| value.start).collect();
+        let mut located = values_at(&file.root, &starts);
+        for value in values {
+            let own = located.remove(&value.start);
+            let Some(own) = own.filter(|own| is_clear_text(&own.node)) else {
+                continue;
+            };
+            let text = ClearText {
+                place: file.place_of(root, &own.node, &own.route),
                 reason: format!("{}, and the value stands in clear text", value.subject),
             };
-            found.push((value.clone(), clear));
+            found.push(ClearValue {
+                path: path.clone(),
+                located: own,
+                text,
+            });
         }
     }
     found
@@ -192,15 +207,21 @@ pub(in crate::ops) fn refuse_clear_values(
         return Ok(());
     }
     let mut new = Vec::new();
-    for (value, clear) in clear_values(Path::new(""), &values) {
-        let owner = repositories
-            .iter()
-            .filter(|repository| value.path.starts_with(repository.root()))
-            .max_by_key(|repository| repository.root().iter().count());
-        if owner.is_some_and(|repository| is_in_head(repository, &value)) {
-            continue;
+    let mut committed: BTreeMap<PathBuf, Option<TextFile>> = BTreeMap::new();
+    for value in clear_values(Path::new(""), &values) {
+        let path = value.path.clone();
+        let old = committed.entry(path).or_insert_with_key(|path| {
+            let mut owners = repositories.to_vec();
+            owners.retain(|repository| path.starts_with(repository.root()));
+            let owner = owners.into_iter();
+            committed_file(owner.max_by_key(|it| it.root().iter().count())?, path)
+        });
+        let before = old
+            .as_ref()
+            .and_then(|old| value.located.route.find(&old.root));
+        if before.is_none_or(|before| before.to_value() != value.located.node.to_value()) {
+            new.push(value.text);
         }
-        new.push(clear);
     }
     if new.is_empty() {
         return Ok(());
@@ -227,53 +248,14 @@ pub(in crate::ops) fn refuse_clear_values(
     Err(Failure::new(FailureKind::Refused, message, Some(help)))
 }
 
-/// Whether the last commit has the same value at the same place.
-fn is_in_head(repository: &Repository, value: &SecretValue) -> bool {
-    let old = || {
-        let head = repository.head().ok()??;
-        let text = repository.text_at(&head, &repository.relative(&value.path)?)?;
-        let old = TextFile::parse(&value.path, text).ok()?;
-        let new = TextFile::read(&value.path).ok()?;
-        let (route, node) = route_at(&new.root, value.start)?;
-        Some(route.find(&old.root)?.to_value() == node.to_value())
-    };
-    old().unwrap_or(false)
+/// Returns a file as the last commit has it.
+fn committed_file(repository: &Repository, path: &Path) -> Option<TextFile> {
+    let head = repository.head().ok()??;
+    let text = repository.text_at(&head, &repository.relative(path)?)?;
+    TextFile::parse(path, text).ok()
 }
 
-/// Returns the value at an offset, or the value whose key is at the offset.
-fn route_at(root: &Node, start: usize) -> Option<(Route, Node)> {
-    let mut route = Route::root();
-    let mut node = root.clone();
-    loop {
-        let contains = |inner: &Node| {
-            let span = inner.span();
-            (span.start as usize..=span.end as usize).contains(&start)
-        };
-        let next = match node.kind() {
-            NodeKind::Map(map) => map.iter().find_map(|(key, entry)| {
-                let is_own = entry.value.span().start >= entry.key_span.end;
-                let at_key = entry.key_span.start as usize == start;
-                (is_own && (at_key || contains(&entry.value)))
-                    .then(|| (route.clone().key(key.clone()), entry.value.clone(), at_key))
-            }),
-            NodeKind::Seq(items) => items.iter().enumerate().find_map(|(index, item)| {
-                contains(item).then(|| (route.clone().index(index), item.clone(), false))
-            }),
-            _ => return (node.span().start as usize == start).then_some((route, node)),
-        };
-        let Some((next_route, next_node, at_key)) = next else {
-            return (node.span().start as usize == start).then_some((route, node));
-        };
-        let is_start = next_node.span().start as usize == start;
-        let is_leaf = next_node.as_map().is_none() && next_node.as_seq().is_none();
-        (route, node) = (next_route, next_node);
-        if at_key || (is_start && is_leaf) {
-            return Some((route, node));
-        }
-    }
-}
-
-/// Whether a value stands in clear text: neither encrypted nor a reference to its source.
+/// Returns true if a value stands in clear text: neither encrypted nor a reference to its source.
 fn is_clear_text(node: &Node) -> bool {
     match node.tag() {
         Some("!sensitive") | None => {}
@@ -325,22 +307,5 @@ mod tests {
             let node = parse_text(Schema::Core, text).unwrap();
             assert_eq!(is_clear_text(&node), is_clear, "{text}");
         }
-    }
-
-    #[test]
-    fn a_value_is_found_by_its_start_and_by_its_key() {
-        let text = "a:\n  b: [x, {c: secret}]\n  d:\n    e: 1\n";
-        let root = parse_text(Schema::Core, text).unwrap();
-        for (at, route) in [
-            ("secret", "/a/b/1/c"),
-            ("c: s", "/a/b/1/c"),
-            ("d:", "/a/d"),
-            ("e:", "/a/d/e"),
-            ("a:", "/a"),
-        ] {
-            let found = route_at(&root, text.find(at).unwrap()).unwrap();
-            assert_eq!(found.0.to_string(), route, "{at}");
-        }
-        assert!(route_at(&root, 500).is_none());
     }
 }

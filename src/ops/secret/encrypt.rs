@@ -69,7 +69,7 @@ pub fn encrypt(project: &SecretProject, file: &Path) -> Result<EncryptedLeaves, 
     Ok(result)
 }
 
-/// Whether a node is marked as secret and stands in clear text.
+/// Returns true if a node is marked as secret and stands in clear text.
 pub(super) fn is_clear(node: &Node) -> bool {
     match node.tag() {
         Some(SENSITIVE_TAG) => true,

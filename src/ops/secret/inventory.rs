@@ -260,7 +260,7 @@ pub(super) fn sealed_leaf(node: &Node, route: &Route) -> Option<SealedLeaf> {
     })
 }
 
-/// Whether a value with the tag of age is still to be encrypted.
+/// Returns true if a value with the tag of age is still to be encrypted.
 pub(super) fn is_clear_age(text: &str) -> bool {
     !text.contains("AGE ENCRYPTED FILE")
 }

@@ -3,6 +3,7 @@
 mod clear;
 mod encrypt;
 mod inventory;
+mod located;
 mod project;
 mod rekey;
 mod report;

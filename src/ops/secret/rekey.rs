@@ -143,7 +143,7 @@ pub fn rekey(project: &SecretProject, plan: &RekeyPlan) -> Result<RekeyedSecrets
 }
 
 impl RekeyPlan {
-    /// Whether nothing would be written.
+    /// Returns true if nothing would be written.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }

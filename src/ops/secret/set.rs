@@ -28,7 +28,7 @@ pub struct SetResult {
     pub place: SecretPlace,
     pub scheme: SecretScheme,
     pub readers: String,
-    /// Whether the file had the value already, so that nothing was written.
+    /// True if the file had the value already, so that nothing was written.
     pub unchanged: bool,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn set_in(
     })
 }
 
-/// Whether a value is encrypted as a new one would be.
+/// Returns true if a value is encrypted as a new one would be.
 fn is_current(leaf: &SealedLeaf, cipher: &Cipher) -> bool {
     match cipher {
         Cipher::Vault(vault) => leaf.scheme() == SecretScheme::Vault(vault.id.clone()),

@@ -16,7 +16,7 @@ const BINARY_BEGIN: &[u8] = b"age-encryption.org/";
 /// The maximum size of a decrypted text, in bytes.
 const MAX_PLAIN_BYTES: u64 = 64 << 20;
 
-/// Whether a file is encrypted with age, as a text or in the binary form.
+/// Returns true if a file is encrypted with age, as a text or in the binary form.
 pub fn is_age_text(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     text.starts_with(ARMOR_BEGIN.as_bytes()) || bytes.starts_with(BINARY_BEGIN)
@@ -56,9 +56,12 @@ pub(super) fn decrypt_with(
     let decryptor = Decryptor::new_buffered(binary).map_err(|error| damaged(&error))?;
     let reader = match decryptor.decrypt(std::iter::once(identity)) {
         Ok(reader) => reader,
-        Err(age::DecryptError::NoMatchingKeys | age::DecryptError::KeyDecryptionFailed) => {
-            return Ok(None);
-        }
+        // A wrong passphrase fails to decrypt the key of the file.
+        Err(
+            age::DecryptError::NoMatchingKeys
+            | age::DecryptError::KeyDecryptionFailed
+            | age::DecryptError::DecryptionFailed,
+        ) => return Ok(None),
         Err(age::DecryptError::MissingPlugin { binary_name }) => {
             let name = binary_name.strip_prefix("age-plugin-");
             return Err(AgeError::Plugin {

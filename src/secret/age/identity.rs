@@ -40,9 +40,9 @@ pub struct Identities {
 #[derive(Debug, Clone)]
 struct IdentityPlace {
     path: PathBuf,
-    /// Whether the user has named the file, so that it must exist.
+    /// True if the user has named the file, so that it must exist.
     is_named: bool,
-    /// Whether the file belongs to a project, which may come from others.
+    /// True if the file belongs to a project, which may come from others.
     is_of_project: bool,
 }
 
@@ -197,7 +197,7 @@ impl Identity {
         matches!(self, Self::LockedSsh(_) | Self::LockedFile(_))
     }
 
-    /// Whether a header can name the identity, so that a passphrase is not asked in vain.
+    /// Returns true if a header can name the identity, so that a passphrase is not asked in vain.
     fn may_open(&self, kinds: &[(String, String)]) -> bool {
         match self {
             Self::LockedSsh(locked) => kinds.iter().any(|(kind, tag)| {

@@ -194,7 +194,7 @@ impl SealedValue {
         Err(AgeError::Misplaced { reason })
     }
 
-    /// Whether the readers are those of a policy, so that nothing needs to be encrypted again.
+    /// Returns true if the readers are those of a policy, so that nothing needs to be encrypted again.
     pub fn is_for(&self, policy: &ReaderPolicy) -> bool {
         self.recipients == policy.recipients_digest() && self.readers == policy.reader_names()
     }

@@ -12,7 +12,7 @@ use crate::value::Map;
 
 /// A place that holds secrets.
 pub trait Backend: Debug + Send + Sync {
-    /// Whether the backend runs a program or uses the network, which only the user can permit.
+    /// Returns true if the backend runs a program or uses the network, which only the user can permit.
     fn needs_permission(&self) -> bool;
 
     /// Gets the secret with a name. A backend is asked once for each name.

@@ -33,7 +33,7 @@ impl Matcher {
         Self { groups }
     }
 
-    /// Whether a form of a secret occurs in a text, also between control characters and escape sequences.
+    /// Returns true if a form of a secret occurs in a text, also between control characters and escape sequences.
     pub(super) fn occurs_in(&self, text: &[u8]) -> bool {
         self.is_in(text) || (!is_plain(text) && self.is_in(shown(text).as_bytes()))
     }

@@ -10,7 +10,7 @@ use super::windows::{is_varied, windows};
 /// The minimum number of digits of a number that is searched for.
 const MIN_DIGITS: usize = 4;
 
-/// Whether this machine knows an absolute path or a host by this name.
+/// Returns true if this machine knows an absolute path or a host by this name.
 static IS_EXISTING_NAME: OnceLock<fn(&str) -> bool> = OnceLock::new();
 
 /// Sets the function that says whether a text is an existing absolute path or the name of this machine.
@@ -25,7 +25,7 @@ fn exists(name: &str) -> bool {
     IS_EXISTING_NAME.get().is_some_and(|exists| exists(name))
 }
 
-/// Whether a text occurs in any output, so that nothing is searched for if a secret has this value.
+/// Returns true if a text occurs in any output, so that nothing is searched for if a secret has this value.
 pub(super) fn is_ordinary(text: &str) -> bool {
     let text = text.trim();
     let is_word = || {
@@ -35,7 +35,7 @@ pub(super) fn is_ordinary(text: &str) -> bool {
     is_small_number(text) || is_word() || exists(text)
 }
 
-/// Whether a text is a number of few digits, or a year of this or the last century.
+/// Returns true if a text is a number of few digits, or a year of this or the last century.
 fn is_small_number(text: &str) -> bool {
     let digits = text.trim_start_matches('-');
     let is_year = digits.len() == 4 && (digits.starts_with("19") || digits.starts_with("20"));
@@ -43,7 +43,7 @@ fn is_small_number(text: &str) -> bool {
     is_number && (digits.len() < MIN_DIGITS || is_year)
 }
 
-/// Whether a window of a secret is not a part of a common text, and not a run of one or two characters.
+/// Returns true if a window of a secret is not a part of a common text, and not a run of one or two characters.
 pub(super) fn is_telling(window: u64) -> bool {
     static COMMON: LazyLock<FoldSet<u64>> = LazyLock::new(|| {
         let texts = TEXTS.iter().chain(WORDS);

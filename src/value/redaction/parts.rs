@@ -63,7 +63,7 @@ impl Parts {
         }
     }
 
-    /// Whether a form of a secret occurs in a text without control characters.
+    /// Returns true if a form of a secret occurs in a text without control characters.
     pub(super) fn occur_in(&self, text: &[u8]) -> bool {
         let needles = self.needles.as_ref();
         self.windows.occurs_in(text) || needles.is_some_and(|needles| needles.is_match(text))
@@ -133,7 +133,7 @@ impl Forms {
     }
 }
 
-/// Whether a line of a secret is more than brackets and other punctuation, which occur in any text.
+/// Returns true if a line of a secret is more than brackets and other punctuation, which occur in any text.
 fn is_telling_line(line: &str) -> bool {
     let signs = line.chars().filter(|c| c.is_alphanumeric()).count();
     let is_common = || line.len() >= WINDOW && !windows(line.as_bytes()).any(is_telling);

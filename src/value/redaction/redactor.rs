@@ -25,7 +25,7 @@ pub struct Redactor {
     buffered: Vec<u8>,
     /// The end of what was passed on.
     context: Vec<u8>,
-    /// Whether a secret was found in this output, or in the other one of the same command.
+    /// True if a secret was found in this output, or in the other one of the same command.
     found: Arc<AtomicBool>,
     is_said: bool,
 }

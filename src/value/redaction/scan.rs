@@ -45,7 +45,7 @@ const fn kinds() -> [u8; 256] {
 type Found<'f> = dyn FnMut(Range<usize>) -> ControlFlow<()> + 'f;
 
 impl WindowSet {
-    /// Whether a text has a window of this set.
+    /// Returns true if a text has a window of this set.
     pub(super) fn occurs_in(&self, text: &[u8]) -> bool {
         self.search(text, &mut |_| ControlFlow::Break(()))
             .is_break()

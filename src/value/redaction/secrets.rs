@@ -109,17 +109,17 @@ impl Secrets {
         self.0.texts.len()
     }
 
-    /// Whether a text is a secret, or contains a form of one.
+    /// Returns true if a text is a secret, or contains a form of one.
     pub fn occur_in(&self, text: &str) -> bool {
         self.0.texts.contains(text) || self.occur_in_bytes(text.as_bytes())
     }
 
-    /// Whether bytes contain a form of a secret.
+    /// Returns true if bytes contain a form of a secret.
     pub fn occur_in_bytes(&self, bytes: &[u8]) -> bool {
         !self.is_empty() && self.0.matcher().occurs_in(bytes)
     }
 
-    /// Whether a text may contain a secret, even a very short one. Use only where a false positive is
+    /// Returns true if a text may contain a secret, even a very short one. Use only where a false positive is
     /// harmless.
     pub fn may_occur_in(&self, text: &str) -> bool {
         self.occur_in(text)

@@ -30,7 +30,7 @@ pub(super) fn windows(text: &[u8]) -> impl Iterator<Item = u64> {
     windows.filter_map(|bytes| bytes.try_into().ok().map(window_of))
 }
 
-/// Whether a window has at least three different bytes. Runs of the same byte occur in any text.
+/// Returns true if a window has at least three different bytes. Runs of the same byte occur in any text.
 pub(super) fn is_varied(window: u64) -> bool {
     let bytes = window.to_le_bytes();
     let first = bytes[0];
@@ -90,7 +90,7 @@ impl WindowSet {
         place
     }
 
-    /// Whether a block may occur in a window. If not, no window that contains it is in the set.
+    /// Returns true if a block may occur in a window. If not, no window that contains it is in the set.
     #[inline]
     pub(super) fn may_have_block(&self, block: [u8; BLOCK]) -> bool {
         let bit = (block_hash(block) >> self.block_shift) as usize;

@@ -171,7 +171,7 @@ fn ssh_keys_open_values_with_their_passphrase_and_debian_age_opens_ours() {
 
 #[test]
 fn whole_files_are_those_of_age_in_both_directions() {
-    requires!("age", "python3-venv");
+    requires!("age", "tests/python.sh");
     let python = prepared_folder("tests/python.sh")
         .unwrap()
         .join("bin/python3");
@@ -234,7 +234,7 @@ fn whole_files_are_those_of_age_in_both_directions() {
 
 #[test]
 fn an_identity_file_with_a_passphrase_opens_values() {
-    requires!("python3-venv");
+    requires!("tests/python.sh");
     let python = prepared_folder("tests/python.sh")
         .unwrap()
         .join("bin/python3");

@@ -92,7 +92,7 @@ fn signs(secret: &str) -> Vec<String> {
     signs.iter().map(|sign| sign.to_lowercase()).collect()
 }
 
-/// Whether a secret stands in bytes, in any of its forms.
+/// Returns true if a secret stands in bytes, in any of its forms.
 pub(super) fn is_leaked(secret: &str, bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
     signs(secret).iter().any(|sign| text.contains(sign))
