@@ -321,7 +321,10 @@ mod tests {
         let token = ulid::Ulid::generate().to_string();
         let mut daemon = start("exec sleep 60", &token, 1);
         let mut other = start("exec sleep 60", &token, 2);
-        find_until(&token, |found| found.len() == 2);
+        // While a process executes a program, its environment cannot be read.
+        find_until(&token, |found| {
+            found.len() == 2 && found.iter().all(|it| it.command == "sleep")
+        });
         let ended = terminate(&token, &|task| task == 1, Duration::from_secs(5));
         assert_eq!(ended.found.len(), 1, "{ended:?}");
         assert!(daemon.try_wait().unwrap().is_none());
