@@ -4,7 +4,7 @@
 # Sets the version, moves the changes under "Unreleased" in CHANGELOG.md to a section of their own, runs
 # every check, builds the program with the profile `dist`, and packs it in target/dist/:
 #
-#   unfurl-VERSION-ARCH-linux.tar.gz   the program, completions, the manual page, README, CHANGELOG, LICENSE
+#   unfurl-VERSION-ARCH-linux.tar.gz   the program, completions, manual pages, README, CHANGELOG, LICENSE
 #   unfurl_VERSION_ARCH.deb            the same as a Debian package
 #   SHA256SUMS                         the checksums of both
 #
@@ -76,12 +76,12 @@ strip "$work/unfurl" 2>/dev/null || echo "warning: strip is missing; the package
 for shell in bash zsh fish; do
   "$binary" completions "$shell" >"$work/completions/unfurl.$shell"
 done
-"$binary" man >"$work/unfurl.1"
+"$binary" man --install "$work/man" >/dev/null
 cp README.md CHANGELOG.md LICENSE "$work/"
 
 name=unfurl-$version-$machine-linux
 mkdir "$work/$name"
-cp -r "$work/unfurl" "$work/completions" "$work/unfurl.1" README.md CHANGELOG.md LICENSE docs "$work/$name/"
+cp -r "$work/unfurl" "$work/completions" "$work/man" README.md CHANGELOG.md LICENSE docs "$work/$name/"
 tar -C "$work" --owner=0 --group=0 --sort=name -czf "$out/$name.tar.gz" "$name"
 
 architecture=$(dpkg-deb --version >/dev/null && dpkg --print-architecture)
@@ -93,8 +93,9 @@ install -D -m 755 "$work/unfurl" "$root/usr/bin/unfurl"
 install -D -m 644 "$work/completions/unfurl.bash" "$root/usr/share/bash-completion/completions/unfurl"
 install -D -m 644 "$work/completions/unfurl.zsh" "$root/usr/share/zsh/vendor-completions/_unfurl"
 install -D -m 644 "$work/completions/unfurl.fish" "$root/usr/share/fish/vendor_completions.d/unfurl.fish"
-install -d "$root/usr/share/man/man1" "$root/usr/share/doc/unfurl" "$root/DEBIAN"
-gzip -9nc "$work/unfurl.1" >"$root/usr/share/man/man1/unfurl.1.gz"
+install -d "$root/usr/share/man" "$root/usr/share/doc/unfurl" "$root/DEBIAN"
+cp -r "$work/man/man1" "$root/usr/share/man/man1"
+gzip -9n "$root"/usr/share/man/man1/*.1
 gzip -9nc CHANGELOG.md >"$root/usr/share/doc/unfurl/changelog.gz"
 install -m 644 LICENSE "$root/usr/share/doc/unfurl/copyright"
 cat >"$root/DEBIAN/control" <<END

@@ -46,10 +46,14 @@ python3|supply corpus hands test|python3|the example webapp runs two Python proc
 python3-yaml|corpus hands|python3-yaml|the runner of the corpus reads the ensembles that unfurl writes
 python3-venv|hands test|python3-venv|service templates in Python are converted in a separate Python environment
 patch|patches|patch|the examples for contributors are patches
-bash|corpus|bash|the steps of the corpus are bash lines
+bash|corpus test|bash|the steps of the corpus are bash lines, and bash completes command lines
+zsh|test|zsh|zsh completes command lines
+fish|test|fish|fish completes command lines
+mandoc|test|mandoc|manual pages are checked
 sudo|test|sudo|commands run as other users with the real sudo
 flock|hands test|util-linux|shared test environments are created only once
 unshare|test|util-linux|a Debian for tests runs in namespaces
+setsid|test|util-linux|the program runs at a terminal of its own
 sshd|test|openssh-server|test hosts run a real sshd
 ssh|test|openssh-client|results for ssh configuration files are compared with ssh
 ssh-keygen|test|openssh-client|hosts and users of tests need keys

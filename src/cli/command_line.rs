@@ -2,14 +2,15 @@
 //!
 //! Doc comments on commands and options are the help texts that users see.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
-use super::args::format::one_of;
+use super::args::format::{HostOutput, one_of};
 use super::args::global::Global;
 use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
 use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
+use super::commands::completions::CompletionsArgs;
 use super::commands::doctor::DoctorArgs;
 use super::commands::explain::ExplainArgs;
 use super::commands::export::ExportArgs;
@@ -24,6 +25,7 @@ use super::commands::hosts::RunHostsArgs;
 use super::commands::hosts::ShellArgs;
 use super::commands::init::InitArgs;
 use super::commands::lock::LockCommand;
+use super::commands::man::ManArgs;
 use super::commands::merge_driver::MergeDriverArgs;
 use super::commands::plan::PlanArgs;
 use super::commands::recover::RecoverArgs;
@@ -35,6 +37,7 @@ use super::commands::transfer::GetArgs;
 use super::commands::transfer::PutArgs;
 use super::commands::trust::TrustArgs;
 use super::commands::validate::ValidateArgs;
+use super::help::arrange;
 use super::left_out::LeftOutArgs;
 use super::route::RUN_HOSTS;
 use crate::ops::schema::SchemaKind;
@@ -98,9 +101,9 @@ pub(super) enum Command {
     GitStatus(GitStatusArgs),
     GitSetup(GitSetupArgs),
     MergeDriver(MergeDriverArgs),
-    /// Print the JSON Schema of a file, for editors
+    /// Print the JSON Schema of a file, for editors, or of `--progress json`
     Schema {
-        /// The file that the schema describes
+        /// The file or the output that the schema describes
         #[arg(value_parser = one_of::<SchemaKind>())]
         of: SchemaKind,
     },
@@ -122,6 +125,9 @@ pub(super) enum Command {
         /// Also say which version runs jobs: this one, because there is no other runtime
         #[arg(long)]
         remote: bool,
+        /// Format of the result
+        #[arg(long, value_enum, default_value = "text")]
+        output: HostOutput,
     },
     /// Not supported: this program needs no runtime
     #[command(hide = true)]
@@ -132,11 +138,11 @@ pub(super) enum Command {
     /// Not supported: this program keeps no catalogue of repositories
     #[command(hide = true)]
     Cloudmap(LeftOutArgs),
-    /// Print a completion script for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Print the manual page
-    Man,
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}
+
+/// Returns the definition of the command line, with its help arranged.
+pub(super) fn definition() -> clap::Command {
+    arrange(Cli::command())
 }

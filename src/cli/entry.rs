@@ -5,17 +5,22 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
+use serde_json::json;
 
-use super::command_line::{Cli, Command};
+use super::args::format::HostOutput;
+use super::command_line::{Cli, Command, definition};
 use super::commands::{
-    clone, commit, doctor, explain, export, fact, forward, git, history, home, hosts, init, job,
-    lock, merge_driver, op, plan, recover, run, state, status, task, transfer, trust, validate,
+    clone, commit, completions, doctor, explain, export, fact, forward, git, history, home, hosts,
+    init, job, lock, man, merge_driver, op, plan, recover, replay, run, state, status, task,
+    transfer, trust, validate,
 };
+use super::completion::{self, COMPLETE_COMMAND};
 use super::limits;
 use super::output::{Context, Output};
 use super::prompt;
-use super::route::{route, split_variables};
+use super::route::route;
+use super::usage_error;
 use crate::cli::left_out;
 use crate::ops::{
     Failure, FailureKind, GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, schema,
@@ -41,6 +46,16 @@ pub fn main() -> ExitCode {
         .is_some_and(|word| word == GUARD_COMMAND)
     {
         run_guard();
+        return ExitCode::SUCCESS;
+    }
+    if let [_, command, words @ ..] = &env::arguments()[..]
+        && command == COMPLETE_COMMAND
+    {
+        console::write(
+            StandardStream::Stdout,
+            &completion::answer(words, definition()),
+        )
+        .ok();
         return ExitCode::SUCCESS;
     }
     memory::protect();
@@ -73,13 +88,14 @@ fn widen_heap() {
 
 fn start() -> ExitCode {
     widen_heap();
-    let words = split_variables(route(env::arguments()));
-    let (cli, is_json) = match parse_command_line(words) {
+    let (cli, is_json) = match parse_command_line(env::arguments()) {
         Ok(parsed) => parsed,
         Err(error) => {
             return print_usage(&error);
         }
     };
+    // The form of all messages depends on the options.
+    let output = Output::new(&cli.global);
     set_passphrase_prompt(prompt::passphrase);
     limits::apply(&cli.global);
     if let Some(folder) = cli
@@ -91,7 +107,7 @@ fn start() -> ExitCode {
         env::set_temporary_dir(folder);
     }
     let cx = &Context {
-        output: Output::new(&cli.global),
+        output,
         global: cli.global,
     };
     if let Err(error) = prepare_process() {
@@ -137,7 +153,10 @@ fn print_usage(error: &clap::Error) -> ExitCode {
 
 /// Parses words into a command line. Also returns whether `--output json` is given.
 fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
-    let mut matches = Cli::command().try_get_matches_from(words)?;
+    let definition = definition();
+    let words = route(words, &definition);
+    let parsed = definition.clone().try_get_matches_from(&words);
+    let mut matches = parsed.map_err(|error| usage_error::improve(error, &words, &definition))?;
     let mut own = &matches;
     while let Some((_, below)) = own.subcommand() {
         own = below;
@@ -147,7 +166,7 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     let is_json = is_json || left_out::asks_for_json(own);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     Ok((
-        cli.map_err(|error| error.format(&mut Cli::command()))?,
+        cli.map_err(|error| error.format(&mut definition.clone()))?,
         is_json,
     ))
 }
@@ -157,8 +176,8 @@ fn works_on_projects(command: &Command) -> bool {
     !matches!(
         command,
         Command::Version { .. }
-            | Command::Completions { .. }
-            | Command::Man
+            | Command::Completions(_)
+            | Command::Man(_)
             | Command::Schema { .. }
             | Command::MergeDriver(_)
     )
@@ -182,12 +201,15 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Reboot(args) => hosts::reboot(&args, cx),
         Command::Shell(args) => hosts::shell(&args, cx),
         Command::Forward(args) => forward::forward(&args, cx),
-        Command::Task(args) => task::task(&args, Cli::command, cx),
+        Command::Task(args) => task::task(&args, definition, cx),
         Command::State(args) => state::state(&args, cx),
         Command::Fact(args) => fact::fact(&args, cx),
         Command::Op(args) => op::op(&args, cx),
         Command::Explain(args) => explain::explain(args, cx),
-        Command::History(args) => history::history(&args, cx),
+        Command::History(args) => match &args.action {
+            Some(history::HistoryAction::Replay(args)) => replay::replay(args, cx),
+            None => history::history(&args, cx),
+        },
         Command::Status(args) => status::status(&args, cx),
         Command::Validate(args) => validate::validate(&args, cx),
         Command::Doctor(args) => Ok(doctor::doctor(&args, cx)),
@@ -206,15 +228,16 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Home(args) => home::home(&args, cx),
         Command::Trust(args) => trust::trust(&args, cx),
         Command::Recover(args) => recover::recover(&args, cx),
-        Command::Version { semver, remote } => Ok(version(semver, remote, &cx.output)),
+        Command::Version {
+            output: HostOutput::Json,
+            ..
+        } => Ok(version_json(&cx.output)),
+        Command::Version { semver, remote, .. } => Ok(version(semver, remote, &cx.output)),
         Command::Runtime(_) => Err(left_out::LeftOutCommand::Runtime.failure()),
         Command::Serve(_) => Err(left_out::LeftOutCommand::Serve.failure()),
         Command::Cloudmap(_) => Err(left_out::LeftOutCommand::CloudMap.failure()),
-        Command::Completions { shell } => {
-            let mut whole = Cli::command();
-            Ok(completions(shell, &mut whole, &cx.output))
-        }
-        Command::Man => Ok(man(Cli::command(), &cx.output)),
+        Command::Completions(args) => completions::completions(&args, cx),
+        Command::Man(args) => man::man(&args, definition(), &cx.output),
     }
 }
 
@@ -236,24 +259,15 @@ fn version(semver: bool, remote: bool, output: &Output) -> u8 {
     0
 }
 
-/// Prints a completion script and returns the exit code.
-fn completions(shell: clap_complete::Shell, command: &mut clap::Command, output: &Output) -> u8 {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, command, "unfurl", &mut script);
-    output.print_result(&String::from_utf8_lossy(&script));
+/// Prints all versions as JSON and returns the exit code.
+fn version_json(output: &Output) -> u8 {
+    output.json(&json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "compatibleWith": UNFURL_VERSION,
+        // There is no other runtime.
+        "remote": null,
+    }));
     0
-}
-
-/// Prints the manual page and returns the exit code.
-fn man(command: clap::Command, output: &Output) -> u8 {
-    let mut page = Vec::new();
-    match clap_mangen::Man::new(command).render(&mut page) {
-        Ok(()) => {
-            output.print_result(&String::from_utf8_lossy(&page));
-            0
-        }
-        Err(_) => 70,
-    }
 }
 
 #[cfg(test)]

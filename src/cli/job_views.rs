@@ -4,19 +4,23 @@
 
 use std::collections::HashMap;
 
+use crate::cli::args::format::TextFormatArg;
+use crate::cli::args::job::JobArgs;
+use crate::cli::job_result;
 use crate::diagnostic::{SourceLocator, Sources};
 use crate::job::{
-    Comparison, Difference, DifferenceSide, Proposal, ProposedTask, ReportedTask, TaskRecord,
+    Comparison, Difference, DifferenceSide, InstanceAction, Proposal, ProposedTask, ReportedTask,
+    TaskRecord,
 };
 use crate::name::{InstanceName, Status};
 use crate::ops::{JobReport, PlannedInput};
 use crate::plan::{PlanItem, RunCondition, StepActivity, StepGroup, StepTarget};
 use crate::topology::{Creator, Orphan, Topology};
 use crate::ui::{
-    ChangeView, InputView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, QueryView,
-    SkippedView, SummaryView, TaskEnd, TaskRow,
+    ChangeView, InputView, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanText, PlanView,
+    QueryView, SkippedView, SummaryView, TaskEnd, TaskRow, upstream,
 };
-use crate::value::{Handle, Value};
+use crate::value::{Handle, Map, Value};
 
 /// The reader of a plan, who decides which steps are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +69,38 @@ pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -
         external: Vec::new(),
         nodes,
         skipped: skipped_view(&proposal.topology, &proposal.plan.skipped),
+        ensemble: proposal.ensemble.clone(),
+        instances: Vec::new(),
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        unchanged: 0,
     }
+}
+
+/// Returns the plan as text: that of Unfurl, or our own.
+pub(super) fn plan_text(
+    mut plan: PlanView,
+    format: TextFormatArg,
+    options: &Map,
+    style: PlanText,
+) -> String {
+    if !format.is_unfurl() {
+        return plan.text(style);
+    }
+    let workflow = (plan.workflow != "deploy").then(|| ("workflow", plan.workflow.clone()));
+    let workflow = workflow.into_iter();
+    let workflow = workflow.map(|(name, value)| (name.to_owned(), value));
+    let others = options.iter();
+    let others = others.map(|(name, value)| (name.to_string(), value.to_string()));
+    plan.options = workflow.chain(others).collect();
+    upstream::plan_text(&plan)
+}
+
+/// Returns the instances that tasks will run for, with the effect on each, in the order of the plan.
+pub(super) fn instance_actions(proposal: &Proposal) -> Vec<(String, InstanceAction)> {
+    let actions = proposal.instance_actions().into_iter();
+    let named = |(target, action)| (proposal.topology.entity(target).name.to_string(), action);
+    actions.map(named).collect()
 }
 
 /// Converts the inputs of a plan to their views.
@@ -234,7 +269,12 @@ fn sequence(shown: &PlanSource<'_>, items: &[PlanItem], within: Handle) -> Vec<P
 /// Converts the report of a job to its summary.
 ///
 /// `timed` says whether the elapsed time is shown.
-pub(super) fn summary(report: &JobReport, query: Option<QueryView>, timed: bool) -> SummaryView {
+pub(super) fn summary(
+    report: &JobReport,
+    args: &JobArgs,
+    query: Option<QueryView>,
+    timed: bool,
+) -> SummaryView {
     let job = &report.job;
     SummaryView {
         id: job.head.id,
@@ -243,8 +283,13 @@ pub(super) fn summary(report: &JobReport, query: Option<QueryView>, timed: bool)
         tasks: job.tasks.iter().map(row).collect(),
         outputs: Value::from(job.values.outputs.clone()),
         external: Vec::new(),
-        skipped: skipped_view(&job.topology, &[]),
+        // A plan that was shown has named these instances.
+        skipped: match &report.plan {
+            Some(plan) => skipped_view(&job.topology, &plan.plan.skipped),
+            None => skipped_view(&job.topology, &[]),
+        },
         query,
+        result: job_result::job_result(report, args, timed),
     }
 }
 

@@ -6,16 +6,25 @@
 
 mod args;
 mod command_line;
+mod command_words;
 mod commands;
 mod commit_report;
+mod completion;
+mod display;
 mod entry;
+mod github;
+mod help;
+mod job_result;
 mod job_views;
 mod left_out;
 mod limits;
 mod output;
+mod plan_views;
 mod prompt;
 mod request;
 mod route;
 mod screen;
+mod step_summary;
+mod usage_error;
 
 pub use entry::main;

@@ -3,22 +3,41 @@
 //!
 //! Every command gets an [`Output`] in its [`Context`]. It knows level, width and colour.
 
+use std::borrow::Cow;
+use std::time::Duration;
+
 use serde_json::Value as Json;
 
-use super::args::global::Global;
+use super::args::global::{Global, ProgressMode};
+use super::github;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::job::LogLevel;
 use crate::ops::Failure;
+use crate::system::clock;
 use crate::system::console::{self, StandardStream};
 use crate::system::env::Env;
-use crate::text::is_unsafe;
-use crate::ui::{DiagnosticRenderer, pretty};
+use crate::text::{OutputFilter, is_unsafe};
+use crate::ui::{
+    DiagnosticRenderer, GithubLog, JsonEvents, Layout, Paint, PlanText, ProgressEvent,
+    ProgressProblem, ProgressView as _, TableLayout, pretty,
+};
 
 /// The context that every command gets.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) global: Global,
     pub(super) output: Output,
+}
+
+/// The form of everything on the error output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ErrorForm {
+    /// Text for people.
+    Text,
+    /// JSON documents, one per line: `--progress json`.
+    Json,
+    /// Text for the log of a GitHub workflow, in which some lines are commands to the runner.
+    Github,
 }
 
 /// The destination and the style of output.
@@ -33,7 +52,12 @@ pub(super) struct Output {
     pub(super) width: u16,
     /// The error output is a terminal that can show progress if this is set.
     pub(super) terminal: bool,
+    /// The maximum width that the user wants, if any.
+    pub(super) max_width: Option<u16>,
+    /// The display of running work.
+    pub(super) progress: ProgressMode,
     env: Env,
+    error_form: ErrorForm,
     /// The writing of a result has failed if this is set. See [`Output::has_lost_output`].
     has_write_failed: std::cell::Cell<bool>,
 }
@@ -48,14 +72,38 @@ impl Output {
         let width = columns.unwrap_or_else(terminal_width);
         let quiet = global.quiet && global.loglevel.is_none();
         let level = level_of(global, quiet);
+        let is_github = env.get("GITHUB_ACTIONS") == Some("true") && !terminal;
+        let error_form = match global.progress {
+            ProgressMode::Json => ErrorForm::Json,
+            ProgressMode::Auto if is_github => ErrorForm::Github,
+            _ => ErrorForm::Text,
+        };
+        if error_form == ErrorForm::Json {
+            console::set_error_form(json_lines);
+        }
         Self {
+            error_form,
             level,
             quiet,
             colour: StandardStream::Stderr.has_colours(),
             width,
             terminal: terminal && !dumb,
+            max_width: columns,
+            progress: if quiet && error_form != ErrorForm::Json {
+                ProgressMode::None
+            } else {
+                global.progress
+            },
             env,
             has_write_failed: std::cell::Cell::new(false),
+        }
+    }
+
+    /// Returns the layout of tables that are printed as a result.
+    pub(super) fn table_layout(&self) -> TableLayout {
+        TableLayout {
+            width: self.width,
+            for_programs: !StandardStream::Stdout.is_terminal(),
         }
     }
 
@@ -64,12 +112,67 @@ impl Output {
     }
 
     pub(super) fn print_result(&self, text: &str) {
-        self.check_written(console::write(StandardStream::Stdout, text));
+        let text = self.guarded(text);
+        self.check_written(console::write(StandardStream::Stdout, &text));
     }
 
     /// Prints a result in which colours are kept, if the standard output shows them.
     pub(super) fn print_styled_result(&self, text: &str) {
-        self.check_written(console::write_styled(StandardStream::Stdout, text));
+        let text = self.guarded(text);
+        self.check_written(console::write_styled(StandardStream::Stdout, &text));
+    }
+
+    /// Returns text of which the runner of a GitHub workflow executes no line. JSON stays as it is.
+    fn guarded<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.error_form == ErrorForm::Github && !text.starts_with(['{', '[']) {
+            GithubLog::guarded(text, github::token)
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    /// Returns true if the error output is the log of a GitHub workflow.
+    pub(super) fn is_github_log(&self) -> bool {
+        self.error_form == ErrorForm::Github
+    }
+
+    /// Returns the view for the log of a GitHub workflow.
+    pub(super) fn github_log(&self) -> GithubLog {
+        github::github_log(&self.env)
+    }
+
+    /// Prints an event in the form of the error output. Returns false if the form is text for people.
+    fn print_event(&self, event: &ProgressEvent) -> bool {
+        let mut text = String::new();
+        match self.error_form {
+            ErrorForm::Text => return false,
+            ErrorForm::Json => {
+                JsonEvents::new(clock::now()).event(Duration::ZERO, event, &mut text);
+            }
+            ErrorForm::Github => {
+                self.github_log().event(Duration::ZERO, event, &mut text);
+            }
+        }
+        console::write_error_document(&text).ok();
+        true
+    }
+
+    /// Returns the style of a plan that is printed to a stream.
+    pub(super) fn plan_style(&self, stream: StandardStream, is_full: bool) -> PlanText {
+        PlanText {
+            layout: Layout {
+                paint: Paint::new(stream.has_colours()),
+                width: usize::from(self.width),
+                is_full,
+            },
+            lists_skipped: is_full || self.level <= LogLevel::Verbose,
+        }
+    }
+
+    /// Returns the painter for results on the standard output.
+    #[expect(clippy::unused_self, reason = "this type decides how results look")]
+    pub(super) fn result_paint(&self) -> Paint {
+        Paint::new(StandardStream::Stdout.has_colours())
     }
 
     fn check_written(&self, written: std::io::Result<()>) {
@@ -101,42 +204,90 @@ impl Output {
         if level < self.level {
             return;
         }
-        self.print_stderr(&format!("{}: {text}\n", level.as_str()));
+        let event = ProgressEvent::Message {
+            level,
+            text: text.to_owned(),
+            styled: None,
+        };
+        if !self.print_event(&event) {
+            self.print_stderr(&format!("{}: {text}\n", level.as_str()));
+        }
     }
 
     /// Prints to the error output, whatever the level.
-    #[expect(
-        clippy::unused_self,
-        reason = "this type decides where messages are printed"
-    )]
     pub(super) fn print_stderr(&self, text: &str) {
-        console::write(StandardStream::Stderr, text).ok();
+        console::write(StandardStream::Stderr, &self.guarded(text)).ok();
     }
 
     /// Prints text with colours to the error output.
+    pub(super) fn print_styled_stderr(&self, text: &str) {
+        console::write_styled(StandardStream::Stderr, &self.guarded(text)).ok();
+    }
+
+    /// Returns true if the error output shows the colours that tasks print.
     #[expect(
         clippy::unused_self,
         reason = "this type decides where messages are printed"
     )]
-    pub(super) fn print_styled_stderr(&self, text: &str) {
-        console::write_styled(StandardStream::Stderr, text).ok();
+    pub(super) fn has_coloured_output(&self) -> bool {
+        StandardStream::Stderr.has_colours()
     }
 
     /// Prints diagnostics with the source lines that they refer to.
     pub(super) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources) {
-        if diagnostics.is_empty() || (self.quiet && !diagnostics.has_errors()) {
+        if self.error_form != ErrorForm::Text {
+            for problem in self.problem_events(diagnostics, sources) {
+                self.print_event(&ProgressEvent::Problem(Box::new(problem)));
+            }
             return;
+        }
+        match self.diagnostics_text(diagnostics, sources) {
+            Some((_, Some(styled))) => self.print_styled_stderr(&styled),
+            Some((plain, None)) => self.print_stderr(&plain),
+            None => {}
+        }
+    }
+
+    /// Returns diagnostics as text, and as text with colours if the error output shows them. None if there
+    /// is nothing to print.
+    pub(super) fn diagnostics_text(
+        &self,
+        diagnostics: &Diagnostics,
+        sources: &Sources,
+    ) -> Option<(String, Option<String>)> {
+        if diagnostics.is_empty() || (self.quiet && !diagnostics.has_errors()) {
+            return None;
         }
         let sources = relative(sources);
         let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width));
         let plain = renderer.render(diagnostics);
-        if self.colour && !plain.contains(is_unsafe) {
-            // Without control characters in the plain text, all colours are those of the renderer.
-            let mut renderer = renderer.colour(true);
-            self.print_styled_stderr(&renderer.render(diagnostics));
-        } else {
-            self.print_stderr(&plain);
+        // Without control characters in the plain text, all colours are those of the renderer.
+        let is_styled = self.colour && !plain.contains(is_unsafe);
+        let styled = is_styled.then(|| renderer.colour(true).render(diagnostics));
+        Some((plain, styled))
+    }
+
+    /// Converts diagnostics to events, sorted by position. Empty if they are not to be shown.
+    pub(super) fn problem_events(
+        &self,
+        diagnostics: &Diagnostics,
+        sources: &Sources,
+    ) -> Vec<ProgressProblem> {
+        if self.quiet && !diagnostics.has_errors() {
+            return Vec::new();
         }
+        let sources = relative(sources);
+        let renderer = || DiagnosticRenderer::new(&sources, usize::from(self.width));
+        let mut events = renderer().events(diagnostics);
+        if self.colour {
+            let coloured = renderer().colour(true).events(diagnostics);
+            for (event, coloured) in events.iter_mut().zip(coloured) {
+                // Without control characters in the plain text, all colours are those of the renderer.
+                let is_styled = !event.text.contains(is_unsafe);
+                event.styled = is_styled.then_some(coloured.text);
+            }
+        }
+        events
     }
 
     /// Returns diagnostics with their source positions as JSON.
@@ -157,6 +308,15 @@ impl Output {
         }
         self.diagnostics(&failure.problems, &failure.sources);
         failure.kind.exit_code()
+    }
+}
+
+/// Gives text of the error output the form of `--progress json`.
+fn json_lines(text: &str) -> String {
+    let text = OutputFilter::plain(text);
+    match text.trim_matches('\n') {
+        "" => String::new(),
+        text => JsonEvents::message(clock::now(), LogLevel::Info, text),
     }
 }
 

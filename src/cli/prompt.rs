@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use super::display::pause_display;
 use super::output::Output;
 use crate::system::console::EscapedStderr;
 use crate::system::signals::Interrupts;
 use crate::system::terminal::InputMode;
+use crate::ui::Answer;
 
 /// The interval at which the wait for an answer checks for an interruption.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -21,24 +23,30 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const LINE_CAPACITY: usize = 1024;
 
 /// A function that writes a question to one stream and reads the answer from another.
-pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
+pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<Answer>;
 
-/// Asks a yes-or-no question. An interruption counts as "no".
+/// Asks a yes-or-no question. An interruption counts as "no". An input that cannot be read gives no answer.
 pub(super) fn yes_or_no(
     question: String,
     ask: AskFn,
     interrupts: &Interrupts,
     output: &Output,
-) -> bool {
+) -> Answer {
     let answer = wait_for_answer(interrupts, move || {
         let mut stdin = std::io::stdin().lock();
-        let yes = ask(&question, &mut stdin, &mut EscapedStderr);
-        Some(yes.unwrap_or(false))
+        let said = ask(&question, &mut stdin, &mut EscapedStderr);
+        Some(said.unwrap_or(Answer::Missing))
     });
-    if answer.is_none() {
+    // A terminal shows the answer and its line end itself.
+    let is_line_open = match answer {
+        None => true,
+        Some(Answer::Missing) => false,
+        Some(_) => !std::io::stdin().is_terminal(),
+    };
+    if is_line_open {
         output.print_stderr("\n");
     }
-    answer.unwrap_or(false)
+    answer.unwrap_or(Answer::No)
 }
 
 /// Asks for a line of text.
@@ -51,6 +59,7 @@ pub(super) fn line(
     interrupts: &Interrupts,
     output: &Output,
 ) -> Option<String> {
+    let _paused = pause_display();
     let _hidden = (hidden && std::io::stdin().is_terminal()).then(InputMode::hidden);
     output.print_stderr(question);
     let answer = wait_for_answer(interrupts, || {
@@ -69,6 +78,7 @@ pub(super) fn passphrase(question: &str) -> Option<String> {
     if !std::io::stdin().is_terminal() {
         return None;
     }
+    let _paused = pause_display();
     let _hidden = InputMode::hidden();
     EscapedStderr.write_all(question.as_bytes()).ok()?;
     let mut line = String::new();

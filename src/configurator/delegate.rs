@@ -3,7 +3,8 @@
 use super::template::error_outcome;
 use crate::expr::Error;
 use crate::task::{
-    Configurator, EffectResult, OperationRun, RenderedTask, RunStep, Subtask, TaskOutcome, TaskView,
+    Configurator, EffectResult, OperationRun, RenderedTask, RunStep, Subtask, TaskOutcome,
+    TaskView, TaskWork, WorkInputs,
 };
 use crate::value::{Map, Value};
 
@@ -32,6 +33,21 @@ impl Configurator for DelegateConfigurator {
             files: Vec::new(),
             data: Value::from(data),
         })
+    }
+
+    fn work(&self, inputs: &WorkInputs<'_>, _rendered: Option<&Value>) -> TaskWork {
+        let text = |name| {
+            inputs
+                .get(name)
+                .map(|value: &Value| value.redacted().to_string())
+        };
+        match text("operation") {
+            Some(operation) => TaskWork::Operation {
+                operation,
+                target: text("target"),
+            },
+            None => TaskWork::Configurator(self.class_name()),
+        }
     }
 
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {

@@ -16,7 +16,7 @@ use crate::host::{Action, ActionRequest, ActionResult, Exit};
 use crate::system::user;
 use crate::task::{
     Configurator, EffectResult, OperationRun, RenderedTask, RunStep, TaskEffect, TaskOutcome,
-    TaskView,
+    TaskView, TaskWork, WorkInputs,
 };
 use crate::tasks::{
     EngineRequest, HostEnd, HostEvent, HostOutcome, HostScope, RunState, TaskCall, TaskEngine,
@@ -67,6 +67,10 @@ impl Configurator for TaskConfigurator {
         }
         task.input(FILES_INPUT)?;
         Ok(RenderedTask::default())
+    }
+
+    fn work(&self, inputs: &WorkInputs<'_>, _rendered: Option<&Value>) -> TaskWork {
+        TaskWork::Task(inputs.get("task").map(Value::redacted).unwrap_or_default())
     }
 
     fn begin(&self, _rendered: RenderedTask) -> Box<dyn OperationRun> {

@@ -43,6 +43,21 @@ pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: 
     outcome.updates = Some(updates);
 }
 
+/// Returns the names of the attributes that a `resultTemplate` sets, as far as it is written as data.
+pub(super) fn set_attributes(template: Option<&Value>) -> Vec<String> {
+    let Some(template) = template else {
+        return Vec::new();
+    };
+    let items = template
+        .as_list()
+        .map_or(std::slice::from_ref(template), Vec::as_slice);
+    let attributes = items.iter().filter_map(|item| item.get("attributes"));
+    let names = attributes
+        .filter_map(Value::as_map)
+        .flat_map(|map| map.keys());
+    names.map(ToString::to_string).collect()
+}
+
 fn status_of_target(updates: &Value) -> Option<Status> {
     let own = |spec: &&Value| {
         spec.get("name")

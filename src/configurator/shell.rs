@@ -5,7 +5,7 @@ use super::shell_run::{ShellRun, capture_limit, shell_script};
 use crate::expr::Error;
 use crate::task::{
     Configurator, ConfiguratorRefusal, OperationRun, RenderedFile, RenderedTask, TaskView,
-    WorkFolder,
+    TaskWork, WorkFolder, WorkInputs,
 };
 use crate::text::shlex_quote;
 use crate::value::{Map, Value};
@@ -110,6 +110,15 @@ impl Configurator for ShellConfigurator {
             files: vec![file],
             data: Value::from(data),
         })
+    }
+
+    fn work(&self, inputs: &WorkInputs<'_>, rendered: Option<&Value>) -> TaskWork {
+        let rendered = rendered.and_then(|data| data.get("command"));
+        let command = rendered.or_else(|| inputs.get("command"));
+        TaskWork::command(
+            command.unwrap_or(&Value::Null),
+            inputs.written.get("command"),
+        )
     }
 
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {

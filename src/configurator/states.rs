@@ -22,7 +22,7 @@ use crate::states::{
 };
 use crate::task::{
     Configurator, EffectResult, EffectRole, OperationRun, RenderedTask, RunStep, TaskEffect,
-    TaskOutcome, TaskView,
+    TaskOutcome, TaskView, TaskWork, WorkInputs,
 };
 use crate::value::{Map, Value};
 
@@ -52,6 +52,10 @@ impl Configurator for StatesConfigurator {
 
     fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {
         Ok(true)
+    }
+
+    fn work(&self, inputs: &WorkInputs<'_>, _rendered: Option<&Value>) -> TaskWork {
+        TaskWork::States(inputs.get("sls").map(Value::redacted).unwrap_or_default())
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {

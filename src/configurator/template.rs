@@ -1,9 +1,10 @@
 //! The Template configurator: starts no process; the result is the value of its inputs (rule U-k).
 
-use super::result_template::{apply_done, apply_result_template};
+use super::result_template::{apply_done, apply_result_template, set_attributes};
 use crate::expr::Error;
 use crate::task::{
     Configurator, EffectResult, OperationRun, RenderedTask, RunStep, TaskOutcome, TaskView,
+    TaskWork, WorkInputs,
 };
 use crate::value::{Map, Value};
 
@@ -34,6 +35,10 @@ impl Configurator for TemplateConfigurator {
             files: Vec::new(),
             data,
         })
+    }
+
+    fn work(&self, inputs: &WorkInputs<'_>, _rendered: Option<&Value>) -> TaskWork {
+        TaskWork::Attributes(set_attributes(inputs.written.get("resultTemplate")))
     }
 
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {

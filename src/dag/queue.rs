@@ -179,6 +179,16 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         !self.ready.is_empty()
     }
 
+    /// Returns the pairs of a waiting node and a node that it waits for.
+    pub fn dependencies(&self) -> impl Iterator<Item = (N, N)> {
+        self.nodes.iter().flat_map(|on| {
+            let waiting = on.dependents.iter();
+            let waiting = waiting.map(|(index, releases)| (&self.nodes[*index], releases));
+            let waiting = waiting.filter(|(node, releases)| node.releases == **releases);
+            waiting.map(|(node, _)| (node.node, on.node))
+        })
+    }
+
     /// Returns the number of nodes that are not done.
     pub fn unfinished(&self) -> usize {
         self.unfinished
@@ -234,6 +244,9 @@ mod tests {
         queue.add_dependency(1, 2);
         assert_eq!(queue.pop(), Some(2));
         assert_eq!(queue.pop(), None);
+        assert_eq!(queue.dependencies().collect::<Vec<_>>(), [(1, 2)]);
+        queue.release(1);
+        assert_eq!(queue.dependencies().count(), 0);
         queue.mark_done(2);
         assert_eq!(queue.pop(), Some(1));
     }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::jobs_tsv::{CRASH_KEY, join_keys, key_fields};
+use super::record_time::stamp;
 use crate::job::{Completion, JobHead, JobStart, Report, TaskDigest, TaskRecord};
 use crate::name::Status;
 use crate::value::{Map, Value, insert_some};
@@ -56,13 +57,6 @@ impl JobStats {
             self.total, self.changed, self.ok, self.error, self.blocked, self.unknown, self.skipped
         )
     }
-}
-
-/// Formats a time as records contain it: `2026-01-31-23-59-59-000000`, in UTC with microseconds.
-pub fn stamp(time: jiff::Timestamp) -> String {
-    let utc = time.to_zoned(jiff::tz::TimeZone::UTC);
-    let micros = utc.subsec_nanosecond() / 1000;
-    format!("{}-{micros:06}", utc.strftime("%Y-%m-%d-%H-%M-%S"))
 }
 
 /// Returns the record of a job that has ended.

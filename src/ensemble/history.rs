@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use super::job_log::{JobLog, LoggedJob, LoggedTask, is_about};
+pub use super::past_task::{PastEnd, PastTask};
 use super::record_file::RecordFile;
 use crate::name::ChangeId;
 use crate::system::fs;
@@ -95,8 +96,12 @@ pub enum Error {
         /// Two of the matching jobs, for the message.
         such_as: [ChangeId; 2],
     },
-    #[error("no job or task `{0}` is recorded")]
-    NotFound(String),
+    #[error("no job or task `{text}` is recorded")]
+    NotFound {
+        text: String,
+        /// The id of a recorded job that is similar.
+        similar: Option<String>,
+    },
     /// No recorded job changed the instance.
     #[error("no recorded job has changed `{name}`")]
     UnknownInstance {
@@ -116,9 +121,11 @@ impl Error {
             } => Some(format!(
                 "use a longer part of the id, for example `{first}` or `{second}`"
             )),
-            Self::NotFound(_) => Some(
-                "`unfurl history` lists the jobs; `--ensemble` names another ensemble".to_owned(),
-            ),
+            Self::NotFound { similar, .. } => {
+                let similar = similar.iter().map(|hint| format!("{hint} "));
+                let others = "`unfurl history` lists the jobs; `--ensemble` names another ensemble";
+                Some(similar.chain([others.to_owned()]).collect())
+            }
             Self::UnknownInstance { hint, .. } => hint.clone(),
         }
     }
@@ -140,9 +147,7 @@ pub fn history(manifest: &Path, folder: &Path, selection: &Selection) -> Result<
             let (job, task) = resolve_selection(&log, text)?;
             let found = one_job(&log, job, task, selection);
             match found {
-                History::Job { total: 0, .. } if task.is_some() => {
-                    Err(Error::NotFound(text.clone()))
-                }
+                History::Job { total: 0, .. } if task.is_some() => Err(not_found(&log, text)),
                 found => Ok(found),
             }
         }
@@ -150,7 +155,7 @@ pub fn history(manifest: &Path, folder: &Path, selection: &Selection) -> Result<
 }
 
 /// Reads the log of an ensemble, as far as it is readable.
-fn read_log(manifest: &Path, folder: &Path) -> JobLog {
+pub(super) fn read_log(manifest: &Path, folder: &Path) -> JobLog {
     let text = fs::read_to_string(manifest).ok();
     // Most manifests contain no records, so parsing is needed only if a line looks like a top-level `changes`
     // key.
@@ -185,7 +190,15 @@ fn resolve_selection(log: &JobLog, text: &str) -> Result<(ChangeId, Option<Chang
             text: text.to_owned(),
             such_as: [*first, *second],
         }),
-        _ => Err(Error::NotFound(text.to_owned())),
+        _ => Err(not_found(log, text)),
+    }
+}
+
+fn not_found(log: &JobLog, text: &str) -> Error {
+    let ids: Vec<String> = log.jobs().map(|(id, _)| id.to_string()).collect();
+    Error::NotFound {
+        text: text.to_owned(),
+        similar: did_you_mean(text, ids.iter().map(String::as_str)),
     }
 }
 
@@ -290,7 +303,7 @@ fn has_id(record: &Value, id: ChangeId) -> bool {
 
 /// Reads the records of a job's tasks: from the file with all tasks, else from the committed file, else from
 /// `jobs.tsv`.
-fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<Value> {
+pub(super) fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<Value> {
     let paths = [job.full.as_ref(), job.changelog.as_ref()];
     for path in paths.into_iter().flatten() {
         match log.records().file(path) {

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::past_runs::RecentRecords;
 use super::record_file::recorded_reads;
 use super::record_store::RecordStore;
 use super::saved_templates::SavedTemplateIndex;
@@ -244,6 +245,20 @@ impl RecordedHistory {
     #[must_use]
     pub fn with_base(mut self, base: impl Into<std::path::PathBuf>) -> Self {
         self.records.set_base(base);
+        self
+    }
+
+    /// Returns the records of the latest jobs.
+    pub fn recent_records(&self) -> RecentRecords {
+        RecentRecords::of(&self.records)
+    }
+
+    /// Adds record files that are not on disk, by their paths relative to the ensemble's folder.
+    #[must_use]
+    pub fn with_files(mut self, files: &[(String, String)]) -> Self {
+        for (path, text) in files {
+            self.records.add_file(path, text.clone());
+        }
         self
     }
 

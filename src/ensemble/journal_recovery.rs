@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::change_records::{JobStats, stamp};
+use super::change_records::JobStats;
 use super::jobs_tsv::{CRASH_KEY, job_line};
 use super::journal_entry::{JobStartEntry, JournalEntry, TaskEndEntry, TaskStartEntry};
 use super::journal_file::{JournalFile, JournalFileError};
 use super::manifest::Manifest;
 use super::record::{Changelogs, Record, changelog_text, discovered_section, job_file_name};
+use super::record_time::stamp;
 use crate::name::{ChangeId, InterfaceName, Status};
 use crate::plan::JobGoal;
 use crate::value::{Map, Value};

@@ -16,8 +16,14 @@ const TEMPORARY_START: &str = "unfurl-";
 const TEMPORARY_END: &str = ".log";
 
 /// Writes a job's log to a temporary file and moves it to its final path when the job ends.
+///
+/// The log of a run that did nothing is not kept, unless the user chose its path.
 #[derive(Debug)]
-pub(crate) struct LogFile(Destination);
+pub(crate) struct LogFile {
+    destination: Destination,
+    /// The log has lines besides those of the start and the end of the job.
+    has_content: bool,
+}
 
 /// The destination of a log while its job runs.
 #[derive(Debug)]
@@ -45,7 +51,7 @@ impl LogFile {
         let name = format!("{TEMPORARY_START}{}{TEMPORARY_END}", ulid::Ulid::generate());
         let path = env::temporary_dir().join(name);
         // The log contains the output of tasks, so other users must not read it.
-        Ok(Self(match fs::Appender::open(&path, fs::SECRET_MODE) {
+        Ok(Self::to(match fs::Appender::open(&path, fs::SECRET_MODE) {
             Ok(file) => {
                 file.lock();
                 Destination::Temporary(path, file)
@@ -55,6 +61,13 @@ impl LogFile {
         }))
     }
 
+    fn to(destination: Destination) -> Self {
+        Self {
+            destination,
+            has_content: false,
+        }
+    }
+
     /// Opens the log of a plan, which is held in memory unless the user chose a path. A plan writes no file
     /// outside of the ensemble.
     ///
@@ -62,13 +75,16 @@ impl LogFile {
     ///
     /// The file at the user's path cannot be written.
     pub(crate) fn open_for_plan(own: Option<&Path>) -> Result<Self, fs::Error> {
-        own.map_or(Ok(Self(Destination::Memory(Vec::new()))), Self::open_chosen)
+        own.map_or_else(
+            || Ok(Self::to(Destination::Memory(Vec::new()))),
+            Self::open_chosen,
+        )
     }
 
     fn open_chosen(path: &Path) -> Result<Self, fs::Error> {
         let file = fs::Appender::open(path, fs::SECRET_MODE)?;
         file.lock();
-        Ok(Self(Destination::Chosen(file)))
+        Ok(Self::to(Destination::Chosen(file)))
     }
 
     /// Removes the temporary logs of this user's jobs that were killed. A job that runs has locked its log.
@@ -92,10 +108,15 @@ impl LogFile {
     /// Appends a message. Control characters are escaped, so that the file can be shown on a terminal.
     /// Further lines of a message are indented, so that they do not look like other messages.
     fn line(&mut self, level: &str, text: &str) {
+        self.has_content = true;
+        self.append(level, text);
+    }
+
+    fn append(&mut self, level: &str, text: &str) {
         let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
         let text = escape_controls(text).replace('\n', "\n  ");
         let line = format!("{time} {level}: {text}\n");
-        match &mut self.0 {
+        match &mut self.destination {
             // A log that cannot be written must not stop the job.
             Destination::Chosen(file) | Destination::Temporary(_, file) => {
                 file.append(line.as_bytes()).ok();
@@ -125,10 +146,10 @@ impl LogFile {
                     steps => format!("{steps} steps"),
                 };
                 let text = format!("job {id}: {workflow}, {steps}");
-                self.line("INFO", &text);
+                self.append("INFO", &text);
             }
             JobEvent::JobFinished { id, status } => {
-                self.line("INFO", &format!("job {id} has ended: {status}"));
+                self.append("INFO", &format!("job {id} has ended: {status}"));
             }
             JobEvent::TaskAmended(_)
             | JobEvent::TemplateAdded { .. }
@@ -164,19 +185,23 @@ impl LogFile {
         self.line("ERROR", &format!("{}{place}", problem.message));
     }
 
-    /// Moves a temporary log to `<folder>/<name>.log` beneath `base`. A log that cannot be moved stays at its
-    /// temporary path.
+    /// Moves a temporary log to `<folder>/<name>.log` beneath `base`, unless nothing happened in the run.
     pub(crate) fn move_to(mut self, base: &Path, folder: &str, name: &str) {
         let target = Path::new(folder).join(format!("{name}.log"));
         let write =
             |bytes: &[u8]| Beneath::open(base)?.write_plain(&target, bytes, Some(fs::SECRET_MODE));
-        match std::mem::replace(&mut self.0, Destination::None) {
+        match std::mem::replace(&mut self.destination, Destination::None) {
             Destination::Chosen(mut file) => drop(file.sync()),
+            Destination::Temporary(path, file) if !self.has_content => {
+                self.destination = Destination::Temporary(path, file);
+            }
+            Destination::Memory(_) if !self.has_content => {}
             Destination::Temporary(path, mut file) => {
                 file.sync().ok();
                 let moved = fs::read(&path).and_then(|bytes| write(&bytes));
                 if moved.is_ok() {
-                    self.0 = Destination::Temporary(path, file);
+                    // The temporary file is removed. A log that cannot be moved stays there.
+                    self.destination = Destination::Temporary(path, file);
                 }
             }
             // A plan has no other place for its log.
@@ -188,7 +213,7 @@ impl LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        if let Destination::Temporary(path, _) = &self.0 {
+        if let Destination::Temporary(path, _) = &self.destination {
             fs::remove_file_if_exists(path).ok();
         }
     }
@@ -198,6 +223,31 @@ impl Drop for LogFile {
 mod tests {
     use super::*;
     use crate::job::LogLevel;
+    use crate::name::ChangeId;
+
+    #[test]
+    fn a_run_in_which_nothing_happened_leaves_no_log() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = || fs::list(&folder.path().join("jobs")).map_or(0, |names| names.len());
+        let ended = JobEvent::JobFinished {
+            id: ChangeId::job(clock::now()).unwrap(),
+            status: "ok",
+        };
+        for said in [None, Some("a task ran")] {
+            for open in [LogFile::open, LogFile::open_for_plan] {
+                let (mut log, before) = (open(None).unwrap(), names());
+                if let Some(text) = said {
+                    log.event(&JobEvent::Message {
+                        level: LogLevel::Info,
+                        text: text.into(),
+                    });
+                }
+                log.event(&ended);
+                log.move_to(folder.path(), "jobs", &format!("job{before}"));
+                assert_eq!(names() - before, usize::from(said.is_some()));
+            }
+        }
+    }
 
     #[test]
     fn a_message_cannot_look_like_two_or_steer_a_terminal() {

@@ -10,12 +10,13 @@ use crate::name::ChangeId;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-use super::change_records::{job_record, stamp, task_record};
+use super::change_records::{job_record, task_record};
 use super::jobs_tsv::{
     SecretInputs, TEMPLATES_KEY, add_secret_inputs, add_templates, job_line, portable_keys,
     task_line,
 };
 use super::manifest::Manifest;
+use super::record_time::stamp;
 use super::saved_templates::{NewTemplates, SavedTemplateIndex};
 
 /// Data that a record needs in addition to the job's report.

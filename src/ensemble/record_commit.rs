@@ -143,13 +143,17 @@ impl RecordCommit {
 
     /// Commits the files of the job with this id, and pushes them if requested.
     ///
-    /// Output files that were already changed before the job are the user's and are not committed.
-    pub(crate) fn commit_job(&self, job: &str) -> CommitReport {
+    /// Output files that were already changed before the job are the user's and are not committed. `message` is
+    /// the message unless the user gave one; without it, the message is that of Unfurl.
+    pub(crate) fn commit_job(&self, job: &str, message: Option<&str>) -> CommitReport {
         let of_job = |path: &PathBuf| {
             self.record.is_record(path)
                 || (self.record.is_task_output(path) && !self.changed_before.contains(path))
         };
-        self.commit(job, of_job)
+        match message {
+            Some(message) => self.commit_with(message, of_job),
+            None => self.commit(job, of_job),
+        }
     }
 
     /// Commits the record of an earlier job that was not committed yet. Called if the new job has nothing to

@@ -135,6 +135,19 @@ impl RecordFile {
         }
     }
 
+    /// Returns the number of bytes of the file.
+    pub(super) fn size(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Returns the text of a task's record, if it is a part of the file that can be read alone.
+    pub(super) fn text_of_task(&self, place: usize) -> Option<&str> {
+        match &self.records {
+            TaskRecords::Unparsed { tasks, .. } => Some(&self.text[tasks.get(place)?.clone()]),
+            TaskRecords::Parsed { .. } => None,
+        }
+    }
+
     /// Returns the job's record.
     ///
     /// # Errors

@@ -55,6 +55,13 @@ impl RecordStore {
         self.inline = Some((Arc::new(records), places));
     }
 
+    /// Adds a record file that is not on disk. A text that cannot be parsed counts as missing.
+    pub(super) fn add_file(&mut self, path: &str, text: String) {
+        if let Ok(file) = RecordFile::parse(text) {
+            self.files.get_mut().insert(path.into(), Ok(Rc::new(file)));
+        }
+    }
+
     pub fn base(&self) -> &Path {
         &self.base
     }
@@ -74,6 +81,21 @@ impl RecordStore {
     pub fn file_of(&self, task: ChangeId) -> Option<&Arc<str>> {
         let mut jobs = self.changelogs.range(..=task);
         jobs.next_back().map(|(_, path)| path)
+    }
+
+    /// Returns the paths of the last record files, latest first.
+    pub(super) fn latest_files(&self, limit: usize) -> Vec<Arc<str>> {
+        self.changelogs
+            .values()
+            .rev()
+            .take(limit)
+            .cloned()
+            .collect()
+    }
+
+    /// Returns the records that the manifest contains, if it contains records.
+    pub(super) fn inline_records(&self) -> Option<Arc<List>> {
+        self.inline.as_ref().map(|(records, _)| Arc::clone(records))
     }
 
     /// Returns the job that contains a task.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::jobs_tsv::RecordedHistory;
 use super::record::job_file_name;
+use super::record_time::parse_stamp;
 use crate::name::{ChangeId, ChangeIdError, next_tick};
 use crate::system::{clock, fs};
 
@@ -127,21 +128,12 @@ fn parse_start(text: &str) -> Result<jiff::Timestamp, StartTimeError> {
             .filter(|hour| (0..24).contains(hour))?;
         utc(jiff::civil::date(2020, 1, 1).at(hour, 0, 0, 0))
     };
-    let of_record = || {
-        let (seconds, fraction) = text.rsplit_once('-')?;
-        let is_fraction = fraction.bytes().all(|byte| byte.is_ascii_digit());
-        let micros = format!("{fraction:0<6}").parse::<i64>().ok()?;
-        let time = jiff::civil::DateTime::strptime("%Y-%m-%d-%H-%M-%S", seconds).ok()?;
-        let fits = is_fraction && (1..=6).contains(&fraction.len());
-        let span = jiff::SignedDuration::from_micros(micros);
-        utc(time)?.checked_add(span).ok().filter(|_| fits)
-    };
     let of_iso = || {
         let with_offset = text.parse::<jiff::Timestamp>().ok();
         with_offset.or_else(|| utc(text.parse::<jiff::civil::DateTime>().ok()?))
     };
     hour()
-        .or_else(of_record)
+        .or_else(|| parse_stamp(text))
         .or_else(of_iso)
         .ok_or_else(unreadable)
 }

@@ -253,6 +253,7 @@ impl EventGenerator {
                 instance: key.to_owned(),
                 record_path: route.iter().map(|key| (*key).to_owned()).collect(),
             },
+            place: crate::diagnostic::Span::NONE,
             folder: FolderKey {
                 instance: name.to_owned(),
                 operation: operation.to_owned(),

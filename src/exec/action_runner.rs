@@ -46,17 +46,6 @@ pub enum RunnerEvent {
     Output(u64, Stream, Vec<u8>),
 }
 
-/// Receives the output of commands with `echo` while they run.
-///
-/// A slow sink slows those commands down.
-pub trait OutputSink: Send {
-    /// Receives the next bytes that the command of an action wrote.
-    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
-
-    /// Receives the end of the output of an action.
-    fn output_ended(&mut self, _id: u64) {}
-}
-
 /// The reason why a runner cannot run actions any more.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::action_runner::Error;
-use super::action_runner::{ActionRunner, OutputSink, RunnerEvent};
+use super::action_runner::{ActionRunner, RunnerEvent};
 use super::limits::RunLimits;
 use super::local_runner::LocalRunner;
 use super::password_prompts::{PasswordPrompts, PromptDecision};
@@ -29,22 +29,11 @@ pub enum OnInterrupt {
 }
 
 /// The destination of the output of commands with `echo`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputMode {
     Discard,
-    /// A sink receives the output on a separate thread.
-    Sink(Box<dyn OutputSink>),
     /// The driver reports the output as [`DriverEvent::Output`].
     Events,
-}
-
-impl std::fmt::Debug for OutputMode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Discard => "Discard",
-            Self::Sink(_) => "Sink",
-            Self::Events => "Events",
-        })
-    }
 }
 
 /// An event that the driver reports to a run.
@@ -157,8 +146,7 @@ impl Driver {
         };
         Self::new(interrupts, on_interrupt, move || {
             Ok(Box::new(match output {
-                OutputMode::Discard => LocalRunner::start(limits, None)?,
-                OutputMode::Sink(sink) => LocalRunner::start(limits, Some(sink))?,
+                OutputMode::Discard => LocalRunner::start(limits)?,
                 OutputMode::Events => LocalRunner::start_with_output(limits)?,
             }))
         })

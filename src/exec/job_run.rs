@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::action_runner::Error;
 use super::driver::{Driver, MachineStep, OnInterrupt, StateMachine, drive};
-use crate::host::{ActionRequest, ActionResult, ChainNote};
+use crate::host::{ActionRequest, ActionResult, ChainNote, Stream};
 use crate::job::{self, Engine, JobPorts, JobProgress, TaskIndex};
 
 /// Runs a started job to its end.
@@ -47,6 +47,11 @@ fn end_running_actions(engine: &mut Engine, driver: &mut Driver, error: &job::Er
 /// Returns the index of the task that an action belongs to.
 fn task_index(tag: u64) -> TaskIndex {
     usize::try_from(tag).unwrap_or(usize::MAX)
+}
+
+/// Returns the number of the task that an action belongs to, as in the records.
+fn task_number(tag: u64) -> usize {
+    task_index(tag).saturating_add(1)
 }
 
 /// A running job as a state machine.
@@ -91,6 +96,9 @@ impl StateMachine for JobRun<'_, '_> {
         result: ActionResult,
         _view: &mut (),
     ) -> Result<(), job::Error> {
+        for sink in &mut self.ports.sinks {
+            sink.output_ended(task_number(tag));
+        }
         self.engine.complete(task_index(tag), result)
     }
 
@@ -100,6 +108,12 @@ impl StateMachine for JobRun<'_, '_> {
 
     fn note(&mut self, tag: u64, note: ChainNote, _view: &mut ()) {
         self.engine.note(task_index(tag), note);
+    }
+
+    fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), _view: &mut ()) {
+        for sink in &mut self.ports.sinks {
+            sink.output(task_number(tag), stream, &bytes);
+        }
     }
 }
 

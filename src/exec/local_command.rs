@@ -13,11 +13,12 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Child;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::executable::find_executable;
 use super::guard::Guard;
 use super::limits::RunLimits;
+use super::output_budget::OutputSender;
 use super::prompt_responder::{PromptListener, PromptResponder};
 use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
 use crate::system::fault::{self, SystemCall};
@@ -27,15 +28,6 @@ use crate::value::Redactor;
 
 /// The largest read buffer of an output pipe, in bytes.
 const MAX_READ_BYTES: usize = 64 << 10;
-
-/// A message to the thread of the output sink.
-pub(super) enum EchoMessage {
-    Output(u64, Stream, Vec<u8>),
-    /// The end of the output of an action, with a request to confirm that all of it was delivered.
-    End(u64, oneshot::Sender<()>),
-}
-
-pub(super) type EchoSender = Option<mpsc::Sender<EchoMessage>>;
 
 /// The channels that cancel an action from outside.
 pub(super) struct CancelSignals {
@@ -114,7 +106,7 @@ pub(super) struct LocalCommand {
     pub(super) id: u64,
     pub(super) command: Command,
     pub(super) limits: Arc<RunLimits>,
-    pub(super) echo: EchoSender,
+    pub(super) echo: Option<OutputSender>,
     pub(super) guard: Option<Arc<Guard>>,
 }
 
@@ -146,8 +138,8 @@ impl LocalCommand {
             let reading = async {
                 tokio::join!(
                     feeding,
-                    stdout.read_all(self.id, Stream::Stdout, &self.echo),
-                    stderr.read_all(self.id, Stream::Stderr, &self.echo),
+                    stdout.read_all(self.id, Stream::Stdout, self.echo.as_ref()),
+                    stderr.read_all(self.id, Stream::Stderr, self.echo.as_ref()),
                 );
             };
             tokio::pin!(reading);
@@ -169,7 +161,6 @@ impl LocalCommand {
             }
             exit
         };
-        self.flush_echo().await;
         RunOutput {
             exit,
             stdout: stdout.finish(),
@@ -288,15 +279,6 @@ impl LocalCommand {
             .ok();
         why
     }
-
-    async fn flush_echo(&self) {
-        if let Some(echo) = &self.echo {
-            let (flushed, flush_receiver) = oneshot::channel();
-            if echo.send(EchoMessage::End(self.id, flushed)).await.is_ok() {
-                flush_receiver.await.ok();
-            }
-        }
-    }
 }
 
 fn exit_from_status(status: std::io::Result<ExitStatus>) -> Exit {
@@ -312,17 +294,6 @@ fn exit_from_status(status: std::io::Result<ExitStatus>) -> Exit {
         Err(error) => Exit::Failed(format!(
             "could not wait for the end of the command: {error}"
         )),
-    }
-}
-
-pub(super) async fn send_output(
-    id: u64,
-    stream: Stream,
-    bytes: Vec<u8>,
-    echo: &mpsc::Sender<EchoMessage>,
-) {
-    if !bytes.is_empty() {
-        echo.send(EchoMessage::Output(id, stream, bytes)).await.ok();
     }
 }
 
@@ -344,7 +315,7 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
         }
     }
 
-    async fn read_all(&mut self, id: u64, stream: Stream, echo: &EchoSender) {
+    async fn read_all(&mut self, id: u64, stream: Stream, echo: Option<&OutputSender>) {
         let Some(mut pipe) = self.pipe.take() else {
             return;
         };
@@ -355,7 +326,7 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
                 prompt_listener.receive(stream, &buffer);
             }
             if let Some(echo) = echo {
-                send_output(id, stream, self.redactor.push(&buffer), echo).await;
+                echo.send(id, stream, self.redactor.push(&buffer)).await;
             }
             // A busy pipe gets a larger buffer; a thousand quiet pipes stay small.
             let full = count == buffer.capacity() && count < MAX_READ_BYTES;
@@ -367,7 +338,7 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
         // After both outputs have ended, no more prompts can come.
         self.prompt_listener = None;
         if let Some(echo) = echo {
-            send_output(id, stream, self.redactor.finish(), echo).await;
+            echo.send(id, stream, self.redactor.finish()).await;
         }
     }
 

@@ -14,18 +14,15 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
 use super::action_runner::Error;
-use super::action_runner::{ActionRunner, OutputSink, RunnerEvent};
+use super::action_runner::{ActionRunner, RunnerEvent};
 use super::guard::Guard;
 use super::limits::RunLimits;
-use super::local_command::{CancelSignals, EchoMessage, EchoSender, sleep_until};
-use super::output_budget::{OutputBudget, RunnerEventSink};
+use super::local_command::{CancelSignals, sleep_until};
+use super::output_budget::{OutputBudget, OutputSender};
 use super::request_executor::RequestExecutor;
 use crate::host::{ActionRequest, ActionResult, ConnectionPool, Exit, RunOutput};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::survivors;
-
-/// The number of output pieces that wait for a sink before commands have to wait.
-const MAX_QUEUED_PIECES: usize = 64;
 
 /// Runs actions on this machine and on other hosts.
 ///
@@ -35,13 +32,13 @@ pub struct LocalRunner {
     commands: mpsc::UnboundedSender<RunnerCommand>,
     results: results::Receiver<RunnerEvent>,
     thread: Option<JoinHandle<()>>,
-    output_budget: Option<Arc<OutputBudget>>,
+    output_budget: Option<OutputBudget>,
 }
 
 impl LocalRunner {
-    /// Starts the thread of the runner, with an optional sink for output.
-    pub fn start(limits: RunLimits, sink: Option<Box<dyn OutputSink>>) -> Result<Self, Error> {
-        Self::start_with_channel(limits, sink, results::channel())
+    /// Starts the thread of the runner, which discards output.
+    pub fn start(limits: RunLimits) -> Result<Self, Error> {
+        Self::start_thread(limits, None)
     }
 
     /// Starts the thread of the runner and reports output as events.
@@ -49,42 +46,31 @@ impl LocalRunner {
     /// The output of commands with `echo` comes before their results. A reader that does not take
     /// events slows those commands down.
     pub fn start_with_output(limits: RunLimits) -> Result<Self, Error> {
-        let (result_sender, result_receiver) = results::channel();
-        let budget = Arc::new(OutputBudget::default());
-        let event_sink = RunnerEventSink {
-            results: result_sender.clone(),
-            budget: Arc::clone(&budget),
-        };
-        let channel = (result_sender, result_receiver);
-        let mut local = Self::start_with_channel(limits, Some(Box::new(event_sink)), channel)?;
-        local.output_budget = Some(budget);
-        Ok(local)
+        Self::start_thread(limits, Some(OutputBudget::new()))
     }
 
-    fn start_with_channel(
-        limits: RunLimits,
-        sink: Option<Box<dyn OutputSink>>,
-        (result_sender, result_receiver): (
-            results::Sender<RunnerEvent>,
-            results::Receiver<RunnerEvent>,
-        ),
-    ) -> Result<Self, Error> {
-        let (order_sender, order_receiver) = mpsc::unbounded_channel();
+    fn start_thread(limits: RunLimits, output_budget: Option<OutputBudget>) -> Result<Self, Error> {
+        let (result_sender, results) = results::channel();
+        let echo = output_budget.clone().map(|budget| OutputSender {
+            results: result_sender.clone(),
+            budget,
+        });
+        let (commands, command_receiver) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(run_loop(limits, sink, order_receiver, result_sender));
+                runtime.block_on(run_loop(limits, echo, command_receiver, result_sender));
                 // A running name lookup would otherwise delay the end.
                 runtime.shutdown_background();
             })?;
         Ok(Self {
-            commands: order_sender,
-            results: result_receiver,
+            commands,
+            results,
             thread: Some(thread),
-            output_budget: None,
+            output_budget,
         })
     }
 
@@ -188,7 +174,7 @@ enum RunnerCommand {
 /// Handles commands until `Stop`, then kills all running actions.
 async fn run_loop(
     limits: RunLimits,
-    sink: Option<Box<dyn OutputSink>>,
+    echo: Option<OutputSender>,
     mut commands: mpsc::UnboundedReceiver<RunnerCommand>,
     results: results::Sender<RunnerEvent>,
 ) {
@@ -197,7 +183,7 @@ async fn run_loop(
         executor: RequestExecutor {
             permits: Arc::new(Semaphore::new(max_running)),
             results,
-            echo: sink.and_then(spawn_sink_thread),
+            echo,
             guard: limits.guard.clone().map(|it| Arc::new(Guard::start(it))),
             pool: Arc::new(ConnectionPool::new(limits.connections.clone())),
             limits: Arc::new(limits),
@@ -356,22 +342,4 @@ fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
         // The action may have ended already.
         sender.send(()).ok();
     }
-}
-
-/// Starts the thread that passes output to the sink.
-fn spawn_sink_thread(mut sink: Box<dyn OutputSink>) -> EchoSender {
-    let (sender, mut pieces) = mpsc::channel(MAX_QUEUED_PIECES);
-    let thread = std::thread::Builder::new().name("echo".to_owned());
-    let started = thread.spawn(move || {
-        while let Some(piece) = pieces.blocking_recv() {
-            match piece {
-                EchoMessage::Output(id, stream, bytes) => sink.output(id, stream, &bytes),
-                EchoMessage::End(id, confirm) => {
-                    sink.output_ended(id);
-                    confirm.send(()).ok();
-                }
-            }
-        }
-    });
-    started.is_ok().then_some(sender)
 }

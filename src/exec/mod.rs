@@ -22,7 +22,7 @@ mod prompt_responder;
 mod request_executor;
 mod signal_watcher;
 
-pub use action_runner::{ActionRunner, Error, OutputSink, RunnerEvent};
+pub use action_runner::{ActionRunner, Error, RunnerEvent};
 #[cfg(test)]
 pub use driver::DriverEvent;
 pub use driver::{Driver, MachineStep, OnInterrupt, OutputMode, StateMachine, drive};

@@ -1,74 +1,70 @@
 //! Bounds the memory for output that is reported as events.
 //!
-//! Commands write faster than a view can print. [`OutputBudget`] blocks the sink thread while too
-//! many bytes are unread, which in turn slows the commands down.
+//! Commands write faster than a view can print. An [`OutputSender`] waits while too many bytes are
+//! unread, which in turn slows the commands down.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::action_runner::{OutputSink, RunnerEvent};
+use tokio::sync::Semaphore;
+
+use super::action_runner::RunnerEvent;
 use crate::host::Stream;
 
 /// The number of unread bytes at which the commands that write them have to wait.
-const MAX_UNREAD_BYTES: usize = 1 << 20;
+const MAX_UNREAD_BYTES: u32 = 1 << 20;
 
-/// Counts unread bytes. Once closed, it blocks no writer any more.
-#[derive(Debug, Default)]
-pub(super) struct OutputBudget {
-    state: Mutex<BudgetState>,
-    released: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct BudgetState {
-    bytes: usize,
-    closed: bool,
-}
+/// The number of bytes that may still be sent before a receiver has to read.
+#[derive(Debug, Clone)]
+pub(super) struct OutputBudget(Arc<Semaphore>);
 
 impl OutputBudget {
-    fn state(&self) -> MutexGuard<'_, BudgetState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_UNREAD_BYTES as usize)))
     }
 
     /// Releases bytes that the receiver has read.
     pub(super) fn release(&self, bytes: usize) {
-        let mut state = self.state();
-        state.bytes = state.bytes.saturating_sub(bytes);
-        self.released.notify_all();
+        self.0.add_permits(cost(bytes) as usize);
     }
 
-    /// Lets all writers go on: the receiver is gone.
+    /// Lets all senders go on: the receiver is gone.
     pub(super) fn close(&self) {
-        self.state().closed = true;
-        self.released.notify_all();
+        self.0.close();
     }
 
-    /// Waits until the number of unread bytes is below the limit.
-    fn reserve(&self, bytes: usize) {
-        let mut state = self.state();
-        while state.bytes >= MAX_UNREAD_BYTES && !state.closed {
-            state = self
-                .released
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+    /// Waits until so many bytes may be sent.
+    async fn reserve(&self, bytes: usize) {
+        if let Ok(permit) = self.0.acquire_many(cost(bytes)).await {
+            permit.forget();
         }
-        state.bytes += bytes;
     }
 }
 
-/// A sink that reports output as events, in the same channel as the results.
-#[derive(Debug)]
-pub(super) struct RunnerEventSink {
-    pub(super) results: Sender<RunnerEvent>,
-    pub(super) budget: Arc<OutputBudget>,
+/// The part of the budget that a piece of output takes. A large piece takes all of it.
+fn cost(bytes: usize) -> u32 {
+    u32::try_from(bytes)
+        .unwrap_or(u32::MAX)
+        .min(MAX_UNREAD_BYTES)
 }
 
-impl OutputSink for RunnerEventSink {
-    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
-        self.budget.reserve(bytes.len());
+/// Reports output as events, in the same channel as the results.
+#[derive(Debug, Clone)]
+pub(super) struct OutputSender {
+    pub(super) results: Sender<RunnerEvent>,
+    pub(super) budget: OutputBudget,
+}
+
+impl OutputSender {
+    /// Reports output of an action. Its result must be reported later.
+    pub(super) async fn send(&self, id: u64, stream: Stream, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.budget.reserve(bytes.len()).await;
         // The channel is closed only when no receiver needs the output.
         self.results
-            .send(RunnerEvent::Output(id, stream, bytes.to_vec()))
+            .send(RunnerEvent::Output(id, stream, bytes))
             .ok();
     }
 }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::sync::mpsc as results;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::sleep;
 
 use super::action_runner::RunnerEvent;
 use super::guard::Guard;
 use super::limits::RunLimits;
 use super::local_action::LocalAction;
-use super::local_command::{CancelSignals, EchoMessage, EchoSender, LocalCommand, send_output};
+use super::local_command::{CancelSignals, LocalCommand};
+use super::output_budget::OutputSender;
 use crate::host::{
     Action, ActionRequest, ActionResult, CallControl, ChainContext, ChainProgress, ChainRun,
     Command, ConnectionPool, ExecutorChain, Exit, Location, Program, RunOutput, StopLevel, Stream,
@@ -39,7 +40,8 @@ const RESTART_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(super) struct RequestExecutor {
     pub(super) limits: Arc<RunLimits>,
-    pub(super) echo: EchoSender,
+    /// The receiver of the output of commands with `echo`.
+    pub(super) echo: Option<OutputSender>,
     pub(super) guard: Option<Arc<Guard>>,
     pub(super) pool: Arc<ConnectionPool>,
     pub(super) permits: Arc<Semaphore>,
@@ -186,7 +188,7 @@ impl RequestExecutor {
     async fn execute_remote(
         &self,
         id: u64,
-        echo: EchoSender,
+        echo: Option<OutputSender>,
         request: &ActionRequest,
         ends: CancelSignals,
     ) -> ActionResult {
@@ -219,12 +221,12 @@ impl RequestExecutor {
     }
 }
 
-/// Passes the output of a remote command to the sink, with secrets redacted.
+/// Reports the output of a remote command, with secrets redacted.
 async fn echo_pieces(
     id: u64,
     action: &Action,
     mut pieces: mpsc::Receiver<(Stream, Vec<u8>)>,
-    echo: &mpsc::Sender<EchoMessage>,
+    echo: &OutputSender,
 ) {
     let Action::Run(command) = action else {
         return;
@@ -235,15 +237,10 @@ async fn echo_pieces(
             Stream::Stdout => &mut out,
             Stream::Stderr => &mut err,
         };
-        send_output(id, stream, redactor.push(&bytes), echo).await;
+        echo.send(id, stream, redactor.push(&bytes)).await;
     }
-    send_output(id, Stream::Stdout, out.finish(), echo).await;
-    send_output(id, Stream::Stderr, err.finish(), echo).await;
-    // The result must not come before all output was delivered.
-    let (flushed, receiver) = oneshot::channel();
-    if echo.send(EchoMessage::End(id, flushed)).await.is_ok() {
-        receiver.await.ok();
-    }
+    echo.send(id, Stream::Stdout, out.finish()).await;
+    echo.send(id, Stream::Stderr, err.finish()).await;
 }
 
 /// Passes a cancellation on to the connection. Never returns.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::progress_schema::progress_schema;
 use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
 use crate::name::EnumWords;
 use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
@@ -26,12 +27,13 @@ static ENSEMBLE_KEYS: KeyTable = KeyTable {
     rest: OtherKeys::Open,
 };
 
-/// The kinds of files that have a schema.
+/// The kinds of files and outputs that have a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaKind {
     Ensemble,
     Project,
     Tasks,
+    Progress,
 }
 
 impl EnumWords for SchemaKind {
@@ -39,15 +41,26 @@ impl EnumWords for SchemaKind {
         (Self::Ensemble, "ensemble", "`ensemble.yaml`"),
         (Self::Project, "project", "`unfurl.yaml`"),
         (Self::Tasks, "tasks", "`tasks.yaml`"),
+        (Self::Progress, "progress", "a line of `--progress json`"),
     ];
 }
 
-/// Returns the JSON Schema of a kind of file.
+/// Adds the head of a schema to its other keys.
+fn titled(title: &str, keys: Map<String, Json>) -> Json {
+    let mut root = Map::new();
+    root.insert("$schema".to_owned(), DIALECT.into());
+    root.insert("title".to_owned(), title.into());
+    root.extend(keys);
+    root.into()
+}
+
+/// Returns the JSON Schema of a kind of file or output.
 pub fn schema(of: SchemaKind) -> Json {
     let (title, table) = match of {
         SchemaKind::Ensemble => ("ensemble.yaml", &ENSEMBLE_KEYS),
         SchemaKind::Project => ("unfurl.yaml", &PROJECT_KEYS),
         SchemaKind::Tasks => ("tasks.yaml", &TASKS_KEYS),
+        SchemaKind::Progress => return titled("progress", progress_schema()),
     };
     let mut found = Vec::new();
     collect(table, &mut found);
@@ -57,14 +70,12 @@ pub fn schema(of: SchemaKind) -> Json {
         .filter(|other| !std::ptr::eq(*other, table))
         .map(|table| (table.name.to_owned(), of_table(table)))
         .collect();
-    let mut root = Map::new();
-    root.insert("$schema".to_owned(), DIALECT.into());
-    root.insert("title".to_owned(), title.into());
+    let mut keys = Map::new();
     if let Json::Object(own) = of_table(table) {
-        root.extend(own.into_iter().filter(|(key, _)| key != "title"));
+        keys.extend(own.into_iter().filter(|(key, _)| key != "title"));
     }
-    root.insert("$defs".to_owned(), definitions.into());
-    root.into()
+    keys.insert("$defs".to_owned(), definitions.into());
+    titled(title, keys)
 }
 
 /// Collects the tables reachable from a table, including itself.

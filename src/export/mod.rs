@@ -7,6 +7,7 @@ mod environment;
 pub mod json_schema;
 mod model;
 mod model_types;
+mod progress_schema;
 mod requirement;
 mod resources;
 mod schema;

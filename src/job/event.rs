@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
+use crate::host::Stream;
 use crate::name::{ChangeId, ChangeIdError};
 use crate::plan::{GroupId, JobGoal};
 use crate::value::{Map, Value};
@@ -154,6 +155,14 @@ impl EventJournal for NullJournal {
 pub trait EventSink {
     /// Receives one event. Calls are in order and never concurrent.
     fn event(&mut self, event: &JobEvent);
+
+    /// Receives the next bytes that a command of a task wrote. The start of the task was reported before.
+    ///
+    /// `task` is the number of the task within the job ([`TaskRecord::task`]).
+    fn output(&mut self, _task: usize, _stream: Stream, _bytes: &[u8]) {}
+
+    /// Receives the end of the output of one command of a task.
+    fn output_ended(&mut self, _task: usize) {}
 }
 
 /// The reason why a job cannot continue.

@@ -17,7 +17,9 @@ mod evaluation;
 mod event;
 mod execution;
 mod finish;
+mod forecast;
 mod history;
+mod instance_action;
 mod instance_updates;
 mod ledger;
 mod live_attributes;
@@ -32,6 +34,8 @@ mod plan_steps;
 mod ports;
 mod problem;
 mod proposal;
+mod proposed_values;
+mod proposing;
 mod query_trace;
 mod reads;
 mod reason_text;
@@ -48,6 +52,7 @@ mod task;
 mod task_record;
 mod task_stage;
 mod task_view;
+mod usual_times;
 mod wait_conditions;
 
 pub use change::DetectedChange;
@@ -61,12 +66,14 @@ pub use event::{
     JournalError, LogLevel, NullJournal,
 };
 pub use execution::{JobPorts, JobProgress};
+pub use forecast::Forecast;
 pub use history::{LastOperation, OperationHistory, RecordedReads, UnfinishedWork};
+pub use instance_action::InstanceAction;
 pub use options::{JobOptions, Recording};
 pub use partial_create::mark_unfinished_instances;
 pub use ports::{DigestKeyProvider, FolderKey, HostLocator, PortError, TaskFolders};
 pub use problem::explain_error;
-pub use proposal::{Proposal, ProposedTask, Readiness};
+pub use proposal::{Proposal, ProposalExtent, ProposedTask, ProposedValue, Readiness};
 pub use query_trace::traced_query;
 #[cfg(test)]
 pub use report::ReportedValues;
@@ -75,3 +82,4 @@ pub use task::{TargetState, TaskIndex};
 pub use task_record::{Completion, TaskRecord};
 #[cfg(test)]
 pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskUnit};
+pub use usual_times::PastRun;

@@ -56,8 +56,6 @@ impl Evaluation<'_> {
         if !problem.labels.is_empty() {
             return problem;
         }
-        let implementation = operation.implementation.as_ref();
-        let span = implementation.map_or(operation.span, |it| it.span);
-        problem.label(span, "in this operation")
+        problem.label(operation.place(), "in this operation")
     }
 }

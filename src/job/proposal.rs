@@ -2,16 +2,16 @@
 //!
 //! It is shown to users and programs before a job runs, and also if no task is left to run.
 
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::change::DetectedChange;
-use super::change_diff::Comparison;
-use super::engine::Engine;
-use super::task::TaskIndex;
-use super::task_stage::TaskStage;
+use super::change_diff::{Comparison, DifferenceSide};
+use crate::diagnostic::Span;
 use crate::name::OperationName;
 use crate::plan::{JobGoal, Plan, Reason, StepId};
+use crate::task::TaskWork;
 use crate::topology::Topology;
 use crate::value::Handle;
 
@@ -44,6 +44,10 @@ pub struct ProposedTask {
     pub change: DetectedChange,
     /// The comparison with the operation's last record. None if it never ran or was not compared.
     pub comparison: Option<Comparison>,
+    /// The work of the task. None if it is not shown.
+    pub work: Option<TaskWork>,
+    /// The errors that prevent the task from being rendered.
+    pub errors: Vec<String>,
 }
 
 impl ProposedTask {
@@ -62,6 +66,30 @@ impl ProposedTask {
     }
 }
 
+/// How much of a plan is computed besides its tasks and their reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProposalExtent {
+    /// Differences, work and values of as many instances as people read.
+    #[default]
+    Brief,
+    /// Those of all instances.
+    Full,
+}
+
+/// An input or output with its value at the last job and the one that it will have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProposedValue {
+    pub name: String,
+    pub old: DifferenceSide,
+    /// The new value. `Unknown` if only the job determines it.
+    pub new: DifferenceSide,
+    /// Whether the value is secret as a whole.
+    pub is_secret: bool,
+    /// The source of an input, such as `--var input_port`.
+    pub source: Option<String>,
+    pub span: Span,
+}
+
 /// A rendered plan that can be shown to the user.
 #[derive(Debug)]
 pub struct Proposal {
@@ -73,6 +101,16 @@ pub struct Proposal {
     pub targets: Vec<Handle>,
     /// The task of each step. None for steps that set a state.
     pub tasks: Vec<Option<ProposedTask>>,
+    /// The instances of which all details are known.
+    pub detailed: HashSet<Handle>,
+    /// The properties of new instances with their values; `Unknown` if only the job determines them.
+    pub values: HashMap<Handle, Vec<(Arc<str>, DifferenceSide)>>,
+    /// The ensemble with its environment, as headings show it.
+    pub ensemble: String,
+    /// The inputs, if the caller has added them.
+    pub inputs: Vec<ProposedValue>,
+    /// The outputs that change, if the caller has added them.
+    pub outputs: Vec<ProposedValue>,
 }
 
 impl Proposal {
@@ -85,72 +123,18 @@ impl Proposal {
     pub fn task_of(&self, step: StepId) -> Option<&ProposedTask> {
         self.tasks.get(step)?.as_ref()
     }
-}
 
-impl Engine {
-    /// Returns the plan as currently rendered.
-    pub fn proposal(&self) -> Proposal {
-        let tasks = self.steps.tasks.iter();
-        let tasks = tasks.map(|index| index.map(|index| self.propose_task(index)));
-        Proposal {
-            goal: self.options.goal.clone(),
-            plan: self.plan.clone(),
-            topology: Arc::clone(&self.topology),
-            targets: self.steps.targets.clone(),
-            tasks: tasks.collect(),
-        }
+    /// Returns the instance that a step is for: its target, or the one that has the requirement.
+    pub fn owner_of(&self, step: StepId) -> Option<Handle> {
+        let target = self.target_of(step)?;
+        Some(self.topology.source_of(target).unwrap_or(target))
     }
 
-    fn propose_task(&self, index: TaskIndex) -> ProposedTask {
-        let task = &self.ledger.tasks[index];
-        let compares = task.change.is_change() && !task.is_skipped();
-        let comparison = compares.then(|| self.evaluation().compare_with_record(task));
-        ProposedTask {
-            target: task.spec.target,
-            operation: task.spec.reference.operation.clone(),
-            reason: task.spec.reason.clone(),
-            reason_text: self.evaluation().reason_text(task),
-            is_included: self.includes(index),
-            readiness: match &task.stage {
-                TaskStage::Deferred => Readiness::Deferred,
-                TaskStage::Unrenderable => Readiness::Unrenderable,
-                TaskStage::Skipped(why) | TaskStage::PassedOver(why) => {
-                    Readiness::Skipped(why.clone())
-                }
-                _ => Readiness::Ready,
-            },
-            folders: task.folders.clone(),
-            change: task.change.clone(),
-            comparison: comparison.flatten(),
-        }
-    }
-
-    /// Returns the planned tasks for an instance and its relationships. Skipped tasks are compared with
-    /// their records too.
-    pub fn proposed_tasks_for(&self, of: Handle) -> Vec<ProposedTask> {
-        let tasks = self.ledger.tasks.iter().enumerate();
-        let own = tasks.filter(|(_, task)| {
-            let target = task.spec.target;
-            target == of || self.topology.source_of(target) == Some(of)
-        });
-        own.map(|(index, task)| {
-            let mut proposed = self.propose_task(index);
-            if task.is_skipped() && task.spec.reason == Reason::Reconfigure {
-                proposed.comparison = self.evaluation().compare_with_record(task);
-            }
-            proposed
-        })
-        .collect()
-    }
-
-    /// Returns the attributes that planned tasks have read, as task target, entity and name.
-    pub fn planned_reads(&self) -> Vec<(Handle, Handle, String)> {
-        let tasks = self.ledger.tasks.iter();
-        let reads = tasks.flat_map(|task| {
-            let all = task.reads.dependencies.iter();
-            let read = all.filter(|(_, dependency)| !dependency.write_only);
-            read.map(|((of, name), _)| (task.spec.target, *of, name.to_string()))
-        });
-        reads.collect()
+    /// Returns true if a task of the plan cannot be rendered.
+    pub fn has_errors(&self) -> bool {
+        let tasks = self.tasks.iter().flatten();
+        tasks
+            .filter(|task| task.is_included)
+            .any(|task| task.readiness == Readiness::Unrenderable)
     }
 }

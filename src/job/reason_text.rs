@@ -86,6 +86,9 @@ impl Evaluation<'_> {
 fn status_text(entity: &Entity) -> String {
     let status = entity.local.unwrap_or(Status::Unknown);
     match entity.last_change() {
+        Some(change) if status == Status::Unknown => {
+            format!("its last operation did not succeed ({change})")
+        }
         Some(change) => format!("status is {status} since {change}"),
         None => format!("status is {status}"),
     }

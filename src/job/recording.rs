@@ -30,6 +30,7 @@ impl Engine {
             target_state: task.target_state,
             unit: self.unit_record(task),
             folder: self.folder_key(index),
+            place: spec.operation.place(),
             started: task.started().unwrap_or(self.options.start),
             end: task
                 .finished()

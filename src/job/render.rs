@@ -116,16 +116,11 @@ impl Engine {
         }
         let task = &self.ledger.tasks[index];
         let mut reads = self.evaluation().environment_reads(task);
+        let mut can_run = true;
         if self.options.goal.dry_run {
             let (can, more) = self.evaluation().can_dry_run(task);
             reads.append(&more);
-            if !can {
-                let text = "Skipping task: it doesn't support dry run.";
-                self.log(LogLevel::Warning, format!("{}: {text}", self.label(index)));
-                self.commit_reads(index, &reads);
-                self.skip(step, index, NO_DRY_RUN);
-                return None;
-            }
+            can_run = can;
         }
         let task = &self.ledger.tasks[index];
         if task.spec.reason == Reason::Upgrade && task.outdated.is_none() {
@@ -136,6 +131,10 @@ impl Engine {
             }
             self.ledger.tasks[index].spec.reason = Reason::Reconfigure;
             self.plan.steps[step].reason = Reason::Reconfigure;
+        }
+        if !can_run {
+            self.skip_in_dry_run(step, index, &reads);
+            return None;
         }
         if self.plan.decided.contains(&step) {
             self.commit_reads(index, &reads);
@@ -152,6 +151,26 @@ impl Engine {
             self.commit_reads(index, &reads);
         }
         None
+    }
+
+    /// Skips a step that does not support dry runs. A step that has nothing to change is skipped for this
+    /// reason instead.
+    fn skip_in_dry_run(&mut self, step: StepId, index: TaskIndex, reads: &Reads) {
+        let mut why = NO_DRY_RUN;
+        let is_compared = self.ledger.tasks[index].spec.reason == Reason::Reconfigure;
+        if is_compared && !self.plan.decided.contains(&step) {
+            let (change, _) = self.compare(index);
+            if !change.is_change() {
+                why = NO_CHANGE;
+            }
+            self.ledger.tasks[index].change = change;
+        }
+        if why == NO_DRY_RUN {
+            let text = "not tried, because it does not support dry runs";
+            self.log(LogLevel::Verbose, format!("{}: {text}", self.label(index)));
+        }
+        self.commit_reads(index, reads);
+        self.skip(step, index, why);
     }
 
     /// Compares a task with its operation's last record, and also returns the values read.

@@ -7,7 +7,8 @@ use super::evaluation::{Evaluation, JobContext};
 use super::event::Error;
 use super::event::{JobEvent, JobHead};
 use super::options::{JobOptions, Recording};
-use super::proposal::Proposal;
+use super::proposal::{Proposal, ProposalExtent};
+use super::render::NO_DRY_RUN;
 use super::task::TaskIndex;
 use super::task_record::TaskRecord;
 use super::task_stage::TaskStage;
@@ -32,8 +33,10 @@ pub enum StepState {
     Open,
     /// The step was waiting for others.
     Deferred,
-    /// The step was skipped because nothing changed or it does not support dry runs.
+    /// The step was skipped because nothing changed.
     Skipped,
+    /// The step would run, but does not support dry runs.
+    Untried,
     /// The step was due but not needed.
     Passed,
     Succeeded,
@@ -164,7 +167,7 @@ impl Engine {
         };
         let head = self.head()?;
         let status = self.status();
-        let proposal = with_plan.then(|| self.proposal());
+        let proposal = with_plan.then(|| self.proposal(ProposalExtent::Brief));
         let Self {
             options,
             topology,
@@ -281,6 +284,7 @@ impl Engine {
     fn step_state(&self, index: TaskIndex) -> StepState {
         match &self.ledger.tasks[index].stage {
             TaskStage::Deferred => StepState::Deferred,
+            TaskStage::Skipped(why) if why == NO_DRY_RUN => StepState::Untried,
             TaskStage::Skipped(_) => StepState::Skipped,
             TaskStage::PassedOver(_) => StepState::Passed,
             TaskStage::Finished(finished) if finished.outcome.success => StepState::Succeeded,

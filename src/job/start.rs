@@ -246,7 +246,8 @@ impl Engine {
         is_blocked: bool,
     ) -> Result<NextEffect, Error> {
         let message = format!("could not run: {reason}");
-        self.log(LogLevel::Info, format!("{}: {message}", self.label(index)));
+        let text = format!("{}: {message}", self.label(index));
+        self.log(LogLevel::Verbose, text);
         let outcome = TaskOutcome::refused(message);
         if is_blocked {
             self.finish_blocked(index, outcome)?;
@@ -405,7 +406,8 @@ impl Engine {
         why: &str,
     ) -> Result<NextEffect, Error> {
         let message = format!("Never ran: {why}");
-        self.log(LogLevel::Info, format!("{}: {message}", self.label(index)));
+        let text = format!("{}: {message}", self.label(index));
+        self.log(LogLevel::Verbose, text);
         self.finish_blocked(index, TaskOutcome::refused(message))?;
         Ok(self.close_step(step, index))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::digest::TaskDigest;
 use super::ports::FolderKey;
 use super::task::TargetState;
+use crate::diagnostic::Span;
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status, TaskNumber};
 use crate::plan::GroupId;
 use crate::value::{Map, Value};
@@ -115,6 +116,8 @@ pub struct TaskRecord {
     pub target_state: TargetState,
     pub unit: TaskUnit,
     pub folder: FolderKey,
+    /// The implementation of the operation, or the operation, in the files. Not stored in records.
+    pub place: Span,
     /// The time at which the task started, or the start of the job if it did not.
     pub started: jiff::Timestamp,
     /// The end of the task. None while it runs, or if it was skipped.

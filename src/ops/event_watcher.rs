@@ -7,7 +7,8 @@ use super::frontend::{Decision, JobFrontend};
 use super::request::JobRequest;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::ensemble::LogFile;
-use crate::job::{Engine, EventSink, JobEvent};
+use crate::host::Stream;
+use crate::job::{EventSink, JobEvent, Proposal};
 use crate::system::fs;
 
 /// An event sink that writes to the log and the frontend, and collects problems for the report.
@@ -47,8 +48,8 @@ impl<'v> EventWatcher<'v> {
     }
 
     /// Asks the user to approve the plan.
-    pub(super) fn approve(&mut self, engine: &Engine) -> Decision {
-        self.view.approve(&|| engine.proposal(), &self.sources)
+    pub(super) fn approve(&mut self, plan: &dyn Fn() -> Proposal, place: &str) -> Decision {
+        self.view.approve(plan, &self.sources, place)
     }
 
     pub(super) fn handle_all(&mut self, events: &[JobEvent]) {
@@ -62,7 +63,7 @@ impl EventSink for EventWatcher<'_> {
     fn event(&mut self, event: &JobEvent) {
         let JobEvent::Problem(problem) = event else {
             self.log.event(event);
-            self.view.event(event);
+            self.view.event(event, &self.sources);
             return;
         };
         let place = problem.span().map(|span| (span.source, span.start));
@@ -72,5 +73,13 @@ impl EventSink for EventWatcher<'_> {
         self.log.problem(problem, &self.sources);
         self.view.problem(problem, &self.sources);
         self.problems.push(Diagnostic::clone(problem));
+    }
+
+    fn output(&mut self, task: usize, stream: Stream, bytes: &[u8]) {
+        self.view.output(task, stream, bytes);
+    }
+
+    fn output_ended(&mut self, task: usize) {
+        self.view.output_ended(task);
     }
 }

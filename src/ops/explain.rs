@@ -1,6 +1,7 @@
 //! Implements `unfurl explain`: describes an instance, the reason why a job would change it or not, and its
 //! links. Takes no lock and writes nothing.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
@@ -8,6 +9,7 @@ use super::frontend::JobFrontend;
 use super::planned_job::plan_job;
 use super::recover;
 use super::request::JobRequest;
+use super::status::failures_of;
 use crate::diagnostic::Sources;
 use crate::ensemble::LinkFinder;
 use crate::ensemble::{JobFolders, RecordedHistory, WorkingFolders};
@@ -16,7 +18,7 @@ use crate::plan::{JobGoal, Plan};
 use crate::session::{self, Session};
 use crate::topology::{QuerySubject, Topology};
 
-pub use crate::ensemble::{InstanceLink, InstanceLinks};
+pub use crate::ensemble::{InstanceLink, InstanceLinks, RecordedFailure};
 
 /// The explanation of an instance: its plan, history and links.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Explanation {
     pub dependencies: InstanceLinks,
     /// The instances that depend on the subject.
     pub dependents: InstanceLinks,
+    /// The last failures of instances that are not ok, by their unique keys.
+    pub failures: HashMap<String, RecordedFailure>,
     /// Whether the instance exists now, and is not only planned.
     pub exists: bool,
 }
@@ -48,8 +52,8 @@ pub fn explain(
     name: &str,
     view: &mut dyn JobFrontend,
 ) -> Result<Explanation, Failure> {
-    let found = session::find(&request.session)?;
-    if let Some(text) = recover::notice_of(&found) {
+    let mut found = session::find(&request.session)?;
+    if let Some(text) = recover::recover_unsaved(&mut found, request)? {
         view.notice(&text);
     }
     let mut session = session::load(found, &request.session)?;
@@ -58,10 +62,7 @@ pub fn explain(
     let job = plan_job(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     let mut engine = job.engine;
-    let subject = QuerySubject::find(&engine.topology, name).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(FailureKind::Refused, error, Some(hint))
-    })?;
+    let subject = find_subject(&engine.topology, name)?;
     let drafts: Vec<_> = engine
         .plan
         .drafts
@@ -88,6 +89,8 @@ pub fn explain(
         QuerySubject::Instance(handle) => engine.proposed_tasks_for(*handle),
         QuerySubject::Template(_) | QuerySubject::Orphan(..) => Vec::new(),
     };
+    let manifest = &session.manifest;
+    let failures = failures_of(&engine.topology, manifest.path(), manifest.base_dir());
     let Session { sources, .. } = session;
     Ok(Explanation {
         subject,
@@ -99,7 +102,15 @@ pub fn explain(
         history,
         dependencies,
         dependents,
+        failures,
         exists,
+    })
+}
+
+fn find_subject(topology: &Topology, name: &str) -> Result<QuerySubject, Failure> {
+    QuerySubject::find(topology, name).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Refused, error, Some(hint))
     })
 }
 

@@ -7,7 +7,8 @@ use super::query::QueryResult;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::CommitReport;
 use crate::exec::ActionRunner;
-use crate::job::{JobEvent, Proposal, Report};
+use crate::host::Stream;
+use crate::job::{Forecast, JobEvent, Proposal, Report};
 
 /// The user's decision about a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,13 +28,23 @@ pub trait JobFrontend {
     /// Shows a message for the user.
     fn notice(&mut self, text: &str);
 
-    /// Shows the plan and asks for approval if required. `plan` computes the plan only when called.
-    fn approve(&mut self, plan: &dyn Fn() -> Proposal, sources: &Sources) -> Decision;
+    /// Shows the plan and asks for approval if required. `plan` computes the plan only when called. `place` is
+    /// the name under which people know the ensemble or its environment.
+    fn approve(&mut self, plan: &dyn Fn() -> Proposal, sources: &Sources, place: &str) -> Decision;
 
     /// Asks whether operations that may have been completed already should run again. The default answer is
     /// no.
     fn confirm_redo(&mut self, _doubts: &[String]) -> bool {
         false
+    }
+
+    /// Offers an estimate of the times of the job, which is about to run. `forecast` computes the estimate only when
+    /// called.
+    fn estimate(&mut self, _forecast: &dyn Fn() -> Forecast) {}
+
+    /// Returns the message for the commit of the job's record; `None` for the one that Unfurl writes.
+    fn commit_message(&self, _job: &Report) -> Option<String> {
+        None
     }
 
     /// Returns the runner that performs the job's actions; `None` uses this computer. A simulation returns
@@ -43,7 +54,15 @@ pub trait JobFrontend {
     }
 
     /// Handles an event of the running job.
-    fn event(&mut self, event: &JobEvent);
+    fn event(&mut self, event: &JobEvent, sources: &Sources);
+
+    /// Shows the next bytes that a command of a task wrote. `task` is [`TaskRecord::task`].
+    ///
+    /// [`TaskRecord::task`]: crate::job::TaskRecord::task
+    fn output(&mut self, _task: usize, _stream: Stream, _bytes: &[u8]) {}
+
+    /// Handles the end of the output of one command of a task.
+    fn output_ended(&mut self, _task: usize) {}
 }
 
 /// The report of a job for user interfaces.

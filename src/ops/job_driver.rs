@@ -1,17 +1,11 @@
-//! Connects a job to this computer: its driver, its digest keys and the output of its commands.
+//! Connects a job to this computer: its driver and its digest keys.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::request::JobRequest;
 use crate::ensemble::LockedEnsemble;
-use crate::exec::{
-    ActionRunner, Driver, GuardOptions, OnInterrupt, OutputMode, OutputSink, RunLimits,
-};
-use crate::host::Stream;
+use crate::exec::{ActionRunner, Driver, GuardOptions, OnInterrupt, OutputMode, RunLimits};
 use crate::secret::{self, DigestKey, KeyName, Keyring};
-use crate::system::console::{self, StandardStream};
-use crate::text::{Delivery, OutputFilter};
 
 /// Creates the driver of a job. It runs actions on this computer unless `performer` is given.
 ///
@@ -38,8 +32,7 @@ pub(super) fn create_driver(
         guard: Some(GuardOptions::by_this_program(&token)),
         ..RunLimits::default()
     };
-    let output = OutputMode::Sink(Box::new(CommandEcho::default()));
-    Driver::local(interrupts, grace, limits, output)
+    Driver::local(interrupts, grace, limits, OutputMode::Events)
 }
 
 /// Gives a job access to the ensemble's keys for digests of secrets.
@@ -57,35 +50,5 @@ impl crate::job::DigestKeyProvider for DigestKeys {
 
     fn key_by_name(&self, name: &KeyName) -> Result<Option<Arc<DigestKey>>, secret::Error> {
         self.0.find(name)
-    }
-}
-
-/// Shows the output of commands while they run. It goes to standard error, because standard output is
-/// reserved for the program's own result. Lines are shown when they are complete.
-#[derive(Debug, Default)]
-struct CommandEcho {
-    /// The filter of each output, by action.
-    filters: HashMap<(u64, Stream), OutputFilter>,
-}
-
-impl OutputSink for CommandEcho {
-    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
-        let filter = self.filters.entry((id, stream)).or_insert_with(|| {
-            OutputFilter::new(StandardStream::Stderr.has_colours(), Delivery::Lines)
-        });
-        let shown = filter.push(bytes);
-        console::write_styled(StandardStream::Stderr, &shown).ok();
-    }
-
-    fn output_ended(&mut self, id: u64) {
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let filter = self.filters.remove(&(id, stream));
-            let mut rest = filter.map_or_else(String::new, |mut filter| filter.finish());
-            if !rest.is_empty() {
-                // Messages of this program begin on a line of their own.
-                rest.push('\n');
-                console::write_styled(StandardStream::Stderr, &rest).ok();
-            }
-        }
     }
 }

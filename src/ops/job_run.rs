@@ -13,6 +13,7 @@ use super::input_saving;
 use super::job_commit;
 use super::job_driver;
 use super::job_lock;
+use super::job_plan::complete_proposal;
 use super::planned_job::{PlannedJob, circular_requirements, plan_job};
 use super::request::JobRequest;
 use super::rescue;
@@ -139,7 +140,11 @@ impl<'a> RenderedJob<'a> {
         if settled {
             return Ok(Approval::NoTasks);
         }
-        let decision = self.watch.approve(engine);
+        let (engine, secrets) = (&self.job.engine, &self.job.report_context.changed_secrets);
+        let (session, extent) = (&self.session, self.request.extent);
+        let plan = || complete_proposal(engine, session, secrets, extent);
+        let decision = self.watch.approve(&plan, &session.display_name());
+        let engine = &mut self.job.engine;
         engine.interrupt(self.request.interrupts.acknowledge());
         if decision == Decision::Decline || engine.interrupted().is_some() {
             return Ok(Approval::Declined);
@@ -237,6 +242,12 @@ impl<'a> RenderedJob<'a> {
         locked: &LockedEnsemble,
     ) -> Result<(), job::Error> {
         let performer = self.watch.view.performer();
+        if !self.request.goal.dry_run {
+            let recent = &self.job.report_context.recent_records;
+            let engine = &self.job.engine;
+            let forecast = || engine.forecast(recent.clone().runs());
+            self.watch.view.estimate(&forecast);
+        }
         let driver = job_driver::create_driver(self.request, locked, performer);
         let driver = self.driver.insert(driver);
         let mut ports = JobPorts {
@@ -358,7 +369,10 @@ impl EndedJob<'_> {
             }
         }
         let commits = match self.commit {
-            Some(commit) if self.report_context.has_run => commit.commit_job(job.head.id.as_str()),
+            Some(commit) if self.report_context.has_run => {
+                let message = self.watch.view.commit_message(&job);
+                commit.commit_job(job.head.id.as_str(), message.as_deref())
+            }
             Some(commit) if !saved.is_empty() => commit.commit_inputs(saved),
             Some(commit) if !declined => commit.commit_pending(last),
             Some(_) | None => CommitReport::default(),

@@ -86,34 +86,44 @@ fn project_manifests(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> 
     Ok(manifests)
 }
 
-/// Removes the locks of an ensemble and returns a message. The lock of a running process is removed only with
+/// The result of breaking the locks of an ensemble.
+#[derive(Debug)]
+pub struct BrokenLock {
+    pub manifest: PathBuf,
+    /// The state of the local lock before.
+    pub state: LockState,
+    /// The actions taken, one sentence each.
+    pub messages: Vec<String>,
+}
+
+/// Removes the locks of an ensemble and reports what was done. The lock of a running process is removed only with
 /// `force`. Surviving processes of a crashed job are ended.
-pub fn break_lock(options: &SessionOptions, force: bool) -> Result<String, Failure> {
+pub fn break_lock(options: &SessionOptions, force: bool) -> Result<BrokenLock, Failure> {
     let manifest = session::find(options)?.located.manifest;
     let state = Lock::break_lock(&manifest, force).map_err(lock_failure)?;
-    let local = match state {
-        LockState::Free => "there was no lock\n".to_owned(),
-        LockState::Stale(taken) => {
-            let ended = end_survivors(taken.owner.as_ref(), &manifest);
-            let ended = ended.map_or_else(String::new, |text| format!("{text}\n"));
-            let words = LockState::Stale(taken).describe();
-            format!("the lock is broken; it was {words}\n{ended}")
-        }
-        LockState::Irregular(found) => format!("the lock is broken: {found}\n"),
-        other => format!("the lock is broken; it was {}\n", other.describe()),
-    };
-    let mut local = local;
+    let mut messages = vec![match &state {
+        LockState::Free => "there was no lock".to_owned(),
+        LockState::Irregular(found) => format!("the lock is broken: {found}"),
+        other => format!("the lock is broken; it was {}", other.describe()),
+    }];
+    if let LockState::Stale(taken) = &state {
+        messages.extend(end_survivors(taken.owner.as_ref(), &manifest));
+    }
     if force {
         let removed = JournalFile::remove_irregular(&manifest).map_err(|error| {
             let hint = error.hint();
             Failure::new(FailureKind::Refused, error, hint)
         })?;
         for journal in removed {
-            local.push_str(&format!("a journal is removed, because {journal}\n"));
+            messages.push(format!("a journal is removed, because {journal}"));
         }
     }
-    let remote = remote_lock::break_lock(options, force);
-    Ok(local + &remote.map_or_else(String::new, |text| format!("{text}\n")))
+    messages.extend(remote_lock::break_lock(options, force));
+    Ok(BrokenLock {
+        manifest,
+        state,
+        messages,
+    })
 }
 
 fn lock_failure(error: LockError) -> Failure {

@@ -25,9 +25,11 @@ mod input_saving;
 mod job_commit;
 mod job_driver;
 mod job_lock;
+mod job_plan;
 mod job_run;
 pub mod lock;
 pub mod merge_driver;
+pub mod names;
 mod open_mirror;
 mod outputs;
 pub mod packages;
@@ -44,6 +46,7 @@ mod secret_files;
 pub mod status;
 pub mod tasks;
 pub mod trust;
+mod unread_variables;
 mod upstream;
 
 pub use crate::exec::{

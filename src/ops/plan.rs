@@ -5,6 +5,7 @@ use std::path::Path;
 use super::event_watcher::{EventWatcher, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
+use super::job_plan::complete_proposal;
 use super::packages::{self, FetchPermission};
 use super::planned_job::{circular_requirements, plan_job};
 use super::query::QueryResult;
@@ -12,7 +13,7 @@ use super::recover;
 use super::request::JobRequest;
 use crate::diagnostic::{Severity, Sources};
 use crate::ensemble::{JobFolders, WorkingFolders};
-use crate::job::Proposal;
+use crate::job::{JobEvent, LogLevel, Proposal};
 use crate::lock::{Lock, LockError, LockState};
 use crate::session::{self, PlannedInput};
 
@@ -31,8 +32,8 @@ pub struct PlanPreview {
 /// Plans a job and renders it. If another job holds the lock, no rendered files are written, so that
 /// the two do not interfere.
 pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPreview, Failure> {
-    let found = session::find(&request.session)?;
-    if let Some(text) = recover::notice_of(&found) {
+    let mut found = session::find(&request.session)?;
+    if let Some(text) = recover::recover_unsaved(&mut found, request)? {
         view.notice(&text);
     }
     let manifest = found.located.manifest.clone();
@@ -63,13 +64,28 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     request.check_interrupt()?;
     let mut watch = EventWatcher::new(view, log, &session.sources);
     watch.handle_all(&job.engine.take_events());
+    let nothing = if job.engine.has_no_work() {
+        ": nothing to do"
+    } else {
+        ""
+    };
+    // Unfurl leaves a log of each plan, too.
+    watch.log.event(&JobEvent::Message {
+        level: LogLevel::Info,
+        text: format!("planned {}{nothing}", job.engine.options.goal.workflow),
+    });
     job.move_log(watch.log, session.manifest.base_dir());
     let query = request.query.as_ref();
     let answer = query.map(|query| query.answer(&job.engine, &session.sources));
     Ok(PlanPreview {
         answer: answer.transpose()?,
         inputs: session.planned_inputs(&job.engine.inputs(), &job.report_context.changed_secrets),
-        plan: job.engine.proposal(),
+        plan: complete_proposal(
+            &job.engine,
+            &session,
+            &job.report_context.changed_secrets,
+            request.extent,
+        ),
         sources: session.sources,
     })
 }

@@ -13,10 +13,12 @@ use super::job_driver::DigestKeys;
 use super::outputs::check_outputs;
 use super::request::JobRequest;
 use super::resume;
+use super::unread_variables::unread_variables;
 use crate::configurator;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ensemble::{
-    self, LogFile, RecordedHistory, SavedTemplateIndex, SecretInputs, WorkingFolders, job_start,
+    self, LogFile, RecentRecords, RecordedHistory, SavedTemplateIndex, SecretInputs,
+    WorkingFolders, job_start,
 };
 use crate::fleet::hosts::EndpointLocator;
 use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
@@ -24,6 +26,7 @@ use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan;
 use crate::secret::Keyring;
 use crate::session::{GivenVariable, Session, topology_with_orphans};
+use crate::topology::Topology;
 use crate::value::Value;
 
 /// A planned job with the data for its report.
@@ -50,6 +53,8 @@ pub(super) struct ReportContext {
     /// The operations planned before the start, by the keys of their targets.
     pub(super) planned: BTreeMap<String, Vec<String>>,
     pub(super) has_run: bool,
+    /// The latest records, for the usual times of tasks.
+    pub(super) recent_records: RecentRecords,
 }
 
 /// An engine without a plan, with the data for a record.
@@ -61,6 +66,7 @@ pub(super) struct EngineSetup {
     saved_templates: Arc<SavedTemplateIndex>,
     /// The digests of the secret inputs of the last job.
     secret_inputs: Option<SecretInputs>,
+    recent_records: RecentRecords,
 }
 
 /// Returns the start of the job. A clock that is behind the last recorded job adds a warning.
@@ -93,6 +99,7 @@ pub(super) fn create_engine(
     let history = session.history()?;
     let kept_templates = history.saved_templates();
     let secret_inputs = history.secret_inputs().cloned();
+    let recent_records = history.recent_records();
     let digest_keys = Arc::new(digest_keys(session, &history));
     let goal = if request.resume {
         resume::resumed_goal(request, session, &history)?
@@ -141,6 +148,7 @@ pub(super) fn create_engine(
         digest_keys,
         saved_templates: kept_templates,
         secret_inputs,
+        recent_records,
     })
 }
 
@@ -192,6 +200,15 @@ pub(super) fn circular_requirements(engine: &Engine) -> Option<Diagnostic> {
     circle.filter(|_| is_deploy).map(Diagnostic::from)
 }
 
+fn planning_failure(error: plan::Error, topology: &Topology, session: &Session) -> Failure {
+    let kind = match error {
+        plan::Error::UnknownExcluded(_) => FailureKind::Usage,
+        _ => FailureKind::Load,
+    };
+    let problem = plan::diagnose_error(error, topology);
+    Failure::with_sources(kind, problem, session.sources.clone())
+}
+
 /// Creates the engine and plans the job.
 pub(super) fn plan_job(
     request: &JobRequest,
@@ -206,21 +223,21 @@ pub(super) fn plan_job(
         digest_keys,
         saved_templates: kept_templates,
         secret_inputs,
+        recent_records,
     } = create_engine(request, session, folders)?;
     check_outputs(&request.reveal, &engine.topology)?;
     request.check_interrupt()?;
     let plan = engine.plan();
     let topology = &engine.topology;
-    let plan = plan.map_err(|error| {
-        let kind = match error {
-            plan::Error::UnknownExcluded(_) => FailureKind::Usage,
-            _ => FailureKind::Load,
-        };
-        let problem = plan::diagnose_error(error, topology);
-        Failure::with_sources(kind, problem, session.sources.clone())
-    })?;
+    let plan = plan.map_err(|error| planning_failure(error, topology, session))?;
     let mut changed_secrets = HashSet::new();
-    let mut warnings = plan::ineffective_names(&engine.options.goal, &plan, topology);
+    let accepts_unknown = request.accepts_unknown_operation;
+    let mut warnings = plan::unknown_names(&engine.options.goal, &plan, topology, accepts_unknown);
+    if warnings.has_errors() {
+        let sources = session.sources.clone();
+        return Err(Failure::with_sources(FailureKind::Load, warnings, sources));
+    }
+    warnings.append(unread_variables(session));
     if session.has_recorded_inputs() {
         let now = engine.inputs();
         changed_secrets =
@@ -246,6 +263,7 @@ pub(super) fn plan_job(
             started_at: began,
             planned: BTreeMap::new(),
             has_run: false,
+            recent_records,
         },
     })
 }

@@ -1,11 +1,14 @@
 //! Evaluates the expression that the user requested with a job (`--query`).
 
 use super::failure::{Failure, FailureKind};
-use crate::diagnostic::{Sources, Span};
+use crate::diagnostic::{Diagnostic, Sources, Span};
 use crate::expr;
 use crate::job::{self, Engine, JobQueries, Report};
-use crate::topology::Topology;
+use crate::topology::{QuerySubject, SubjectError, Topology};
 use crate::value::Value;
+
+/// Names at the start of an expression that are not those of instances.
+const OTHER_NAMES: [&str; 3] = ["root", "inputs", "outputs"];
 
 /// The request to evaluate an expression in a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct QueryResult {
     pub value: Value,
     /// The attributes read, with secrets redacted.
     pub trace: Vec<(String, Value)>,
+    /// A warning about the name at the start of an expression without a result.
+    pub warning: Option<Diagnostic>,
 }
 
 impl QueryRequest {
@@ -61,8 +66,60 @@ impl QueryRequest {
         })?;
         Ok(QueryResult {
             expression: self.expression.clone(),
+            warning: unknown_name(&self.expression, &value, topology),
             value,
             trace,
         })
+    }
+}
+
+/// Returns a warning if an expression such as `::web::url` has no result because nothing has its first name.
+fn unknown_name(expression: &str, value: &Value, topology: &Topology) -> Option<Diagnostic> {
+    let is_empty = value.is_null() || value.as_list().is_some_and(Vec::is_empty);
+    let name = first_name(expression).filter(|_| is_empty)?;
+    if OTHER_NAMES.contains(&name) {
+        return None;
+    }
+    match QuerySubject::find(topology, name) {
+        Err(error @ SubjectError::NotFound { .. }) => {
+            let message = format!("the query has no result: {error}");
+            Some(Diagnostic::warning(message).help(error.hint()))
+        }
+        Ok(_) | Err(SubjectError::Ambiguous { .. }) => None,
+    }
+}
+
+/// Returns the name of an instance at the start of an absolute expression.
+fn first_name(expression: &str) -> Option<&str> {
+    let rest = expression.trim().strip_prefix("::")?;
+    let end = rest.find(|c: char| matches!(c, '[' | '?') || c.is_whitespace());
+    let rest = &rest[..end.unwrap_or(rest.len())];
+    let name = rest.split("::").next().unwrap_or(rest);
+    let is_name = !name.is_empty() && !name.starts_with(['.', '*', '$', ':']);
+    is_name.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absolute_expression_begins_with_the_name_of_an_instance() {
+        for (expression, name) in [
+            ("::web::url", Some("web")),
+            ("::web", Some("web")),
+            (" ::web[.type=a]::url", Some("web")),
+            ("::web?", Some("web")),
+            ("::outer:::inner::a", Some("outer")),
+            ("::*::url", None),
+            ("::.instances", None),
+            ("::[.type=a]", None),
+            ("::$name::a", None),
+            ("web::url", None),
+            ("::", None),
+            ("", None),
+        ] {
+            assert_eq!(first_name(expression), name, "{expression}");
+        }
     }
 }

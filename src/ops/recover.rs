@@ -1,6 +1,6 @@
 //! Crash recovery: records the results of crashed jobs from their journals, before the next job plans.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
@@ -16,6 +16,10 @@ use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
 use crate::session::{self, EnsembleLocation};
 use crate::system::{clock, fs, user};
+
+/// The message about crashed jobs whose results are not saved.
+const CRASHED: &str =
+    "a job crashed, and its results are not recorded yet; the next job records them";
 
 /// Records all crashed jobs, oldest first, and reports them. Then updates the values derived from instances.
 pub(super) fn recover(
@@ -70,6 +74,57 @@ fn recover_job(
         }
     }
     JournalFile::remove_of(&found.located.manifest, path).map_err(|error| read_failure(&error))
+}
+
+/// Adds the results of crashed jobs to what is known of an ensemble, without saving them, so that a plan is that
+/// of the next job. Returns a message if there are such jobs.
+pub(super) fn recover_unsaved(
+    found: &mut EnsembleLocation,
+    request: &JobRequest,
+) -> Result<Option<String>, Failure> {
+    let Some(journals) = crashed_journals(found) else {
+        return Ok(notice_of(found));
+    };
+    let mut message = CRASHED.to_owned();
+    let mut is_changed = false;
+    for path in &journals {
+        match add_unsaved(path, found) {
+            Ok(added) => is_changed |= added,
+            // The next job refuses to start. A plan from the record alone is better than none.
+            Err(failure) => {
+                let why = failure.problems.iter().next();
+                let why = why.map_or_else(String::new, |why| why.message.clone());
+                message = format!("{message}; {why}");
+            }
+        }
+    }
+    if is_changed {
+        let (record, manifest) = computed_status(found, request)?;
+        found
+            .add_unsaved(&record, &manifest)
+            .map_err(|error| refused(&error, manifest.path()))?;
+    }
+    Ok(Some(message))
+}
+
+/// Adds the results of a crashed job in memory. Returns whether they are not on record yet.
+fn add_unsaved(path: &Path, found: &mut EnsembleLocation) -> Result<bool, Failure> {
+    let job = CrashedJob::read(path).map_err(|error| refused(&error, path))?;
+    let Some(job) = job else {
+        return Ok(false);
+    };
+    let manifest = session::manifest(found)?;
+    if job.is_on_record(&manifest) {
+        return Ok(false);
+    }
+    let record = job.record(&manifest, clock::now());
+    let Some(record) = record.map_err(|error| refused(&error, path))? else {
+        return Ok(false);
+    };
+    found
+        .add_unsaved(&record, &manifest)
+        .map_err(|error| refused(&error, path))?;
+    Ok(true)
 }
 
 /// Moves the working folders of the job's tasks to `active` or `failed`.
@@ -155,6 +210,17 @@ fn update_computed_status(
     found: &EnsembleLocation,
     request: &JobRequest,
 ) -> Result<(), Failure> {
+    let (record, manifest) = computed_status(found, request)?;
+    locked
+        .record(&record, &manifest)
+        .map_err(|error| refused(&error, manifest.path()))
+}
+
+/// Returns a record of the status section with derived values, and the manifest for which it is.
+fn computed_status(
+    found: &EnsembleLocation,
+    request: &JobRequest,
+) -> Result<(Record, Manifest), Failure> {
     let mut session = session::load(found.clone(), &request.session)?;
     let folders = WorkingFolders::new(session.manifest.base_dir());
     let parts = planned_job::create_engine(request, &mut session, &folders)?;
@@ -162,9 +228,7 @@ fn update_computed_status(
     let path = session.manifest.path();
     let job = engine.id().map_err(|error| refused(&error, path))?;
     let status = engine.status_section();
-    locked
-        .record(&Record::of_status(job, status), &session.manifest)
-        .map_err(|error| refused(&error, path))
+    Ok((Record::of_status(job, status), session.manifest))
 }
 
 fn refused(error: &dyn std::error::Error, path: &Path) -> Failure {
@@ -192,12 +256,23 @@ pub(super) fn notice_of(found: &EnsembleLocation) -> Option<String> {
         }
         found => found.unwrap_or_default(),
     };
-    // A running job also has a journal.
-    let held = matches!(
-        Lock::state(&found.located.manifest),
-        Ok(LockState::Held { .. } | LockState::Ours | LockState::Unreadable)
-    );
-    (!journals_found.is_empty() && !held).then(|| {
-        "a job crashed, and its results are not recorded yet; the next job records them".to_owned()
-    })
+    is_crashed(&journals_found, found).then(|| CRASHED.to_owned())
+}
+
+/// Returns the journals of crashed jobs that are not recorded yet. None if there are none, or if they cannot be
+/// listed.
+fn crashed_journals(found: &EnsembleLocation) -> Option<Vec<PathBuf>> {
+    let journals = JournalFile::list_for(&found.located.manifest).ok()?;
+    is_crashed(&journals, found).then_some(journals)
+}
+
+/// Returns true if journals are those of crashed jobs. A running job also has a journal.
+fn is_crashed(journals: &[PathBuf], found: &EnsembleLocation) -> bool {
+    let is_held = || {
+        matches!(
+            Lock::state(&found.located.manifest),
+            Ok(LockState::Held { .. } | LockState::Ours | LockState::Unreadable)
+        )
+    };
+    !journals.is_empty() && !is_held()
 }

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::query::QueryRequest;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::job::Recording;
+use crate::job::{ProposalExtent, Recording};
 use crate::plan::JobGoal;
 use crate::session::SessionOptions;
 use crate::system::signals::Interrupts;
@@ -56,6 +56,10 @@ pub struct JobRequest {
     pub reveal: Vec<String>,
     /// An expression to evaluate after the job.
     pub query: Option<QueryRequest>,
+    /// Whether an operation that no instance has is only a warning, as in Unfurl.
+    pub accepts_unknown_operation: bool,
+    /// How much of the plan is computed to be shown.
+    pub extent: ProposalExtent,
     pub run: RunSettings,
     pub save: SaveSettings,
     /// The options that the user set, as the record contains them.

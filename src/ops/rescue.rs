@@ -49,12 +49,12 @@ pub(super) fn save_rescue_file(
 }
 
 /// Saves rescued records, from the given file or all that are found, and records crashed jobs. Returns
-/// messages about the result.
+/// messages about the result, none if there was nothing to recover.
 pub fn recover(
     options: &SessionOptions,
     file: Option<&Path>,
     command: &str,
-) -> Result<String, Failure> {
+) -> Result<Vec<String>, Failure> {
     let found = session::find(options)?;
     let manifest = found.located.manifest.clone();
     let acquired = Lock::acquire(&manifest, command).map_err(|error| {
@@ -75,19 +75,15 @@ pub fn recover(
         }
         None => RescueFile::list_for(&manifest),
     };
-    let mut notices = ended.map_or_else(String::new, |text| format!("{text}\n"));
+    let mut notices: Vec<String> = ended.into_iter().collect();
     for (path, rescue) in rescues {
         let session = session::load(found.clone(), options)?;
-        notices.push_str(&restore(&locked, &session, &path, &rescue)?);
+        notices.push(restore(&locked, &session, &path, &rescue)?);
     }
     if file.is_none() {
-        notices.push_str(&recover_crashed_jobs(&locked, &found, options, command)?);
+        notices.extend(recover_crashed_jobs(&locked, &found, options, command)?);
     }
-    Ok(if notices.is_empty() {
-        "There is nothing to recover.\n".to_owned()
-    } else {
-        notices
-    })
+    Ok(notices)
 }
 
 /// Records crashed jobs, as the next job would.
@@ -96,8 +92,8 @@ fn recover_crashed_jobs(
     found: &EnsembleLocation,
     options: &SessionOptions,
     command: &str,
-) -> Result<String, Failure> {
-    let mut notices = NoticeCollector(String::new());
+) -> Result<Vec<String>, Failure> {
+    let mut notices = NoticeCollector(Vec::new());
     let request = JobRequest {
         session: options.clone(),
         command: command.to_owned(),
@@ -108,7 +104,7 @@ fn recover_crashed_jobs(
 }
 
 /// A frontend that collects the notices of crash recovery.
-struct NoticeCollector(String);
+struct NoticeCollector(Vec<String>);
 
 impl JobFrontend for NoticeCollector {
     fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
@@ -116,15 +112,19 @@ impl JobFrontend for NoticeCollector {
     fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
 
     fn notice(&mut self, text: &str) {
-        self.0.push_str(text);
-        self.0.push('\n');
+        self.0.push(text.to_owned());
     }
 
-    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
+    fn approve(
+        &mut self,
+        _plan: &dyn Fn() -> Proposal,
+        _sources: &Sources,
+        _place: &str,
+    ) -> Decision {
         Decision::Decline
     }
 
-    fn event(&mut self, _event: &JobEvent) {}
+    fn event(&mut self, _event: &JobEvent, _sources: &Sources) {}
 }
 
 /// Removes the journal of a job whose record is saved.
@@ -172,9 +172,9 @@ fn restore(
         Failure::new(FailureKind::Internal, error, Some(hint.to_owned()))
     })?;
     Ok(if saved {
-        format!("The record of job {job} was already saved.\n")
+        format!("The record of job {job} was already saved.")
     } else {
-        format!("The record of job {job} is saved.\n")
+        format!("The record of job {job} is saved.")
     })
 }
 

@@ -1,12 +1,16 @@
 //! Implements `unfurl status`: shows the recorded instances.
 
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use super::outputs::reveal_outputs;
 use super::query::{QueryRequest, QueryResult};
+use crate::ensemble::{RecordedFailure, last_failures};
 use crate::expr::{Evaluator, Memo};
 use crate::job;
+use crate::name::Status;
 use crate::session;
 use crate::session::SessionOptions;
 use crate::topology::Topology;
@@ -22,13 +26,37 @@ pub enum StatusAnswer {
     Outputs(Map),
 }
 
+/// The recorded instances with what the user asked for.
+#[derive(Debug)]
+pub struct RecordedStatus {
+    pub topology: Arc<Topology>,
+    pub answer: StatusAnswer,
+    /// The last failures of instances that are not ok, by their unique keys. Empty with another answer.
+    pub failures: HashMap<String, RecordedFailure>,
+}
+
+/// Returns the last failures of the instances that are not ok, by their unique keys.
+pub(super) fn failures_of(
+    topology: &Topology,
+    manifest: &Path,
+    folder: &Path,
+) -> HashMap<String, RecordedFailure> {
+    let nodes = topology.nodes().into_iter();
+    let troubled = nodes.filter(|handle| {
+        let local = topology.entity(*handle).local;
+        local.is_some_and(|local| !matches!(local, Status::Ok | Status::Absent))
+    });
+    let keys = troubled.map(|handle| topology.unique_key(handle)).collect();
+    last_failures(manifest, folder, keys)
+}
+
 /// Loads an ensemble; returns its topology, and the result of an expression or the outputs to reveal if they are
 /// given.
 pub fn status(
     options: &SessionOptions,
     query: Option<&QueryRequest>,
     reveal: &[String],
-) -> Result<(Arc<Topology>, StatusAnswer), Failure> {
+) -> Result<RecordedStatus, Failure> {
     // The record can be shown although a value that was given with a job is missing now.
     let options = &SessionOptions {
         incomplete: true,
@@ -38,8 +66,16 @@ pub fn status(
     let mut session = session::load(found, options)
         .map_err(|failure| failure.map_kind(|_| FailureKind::Refused))?;
     let topology = Arc::new(session.topology()?);
+    let folder = session.manifest.base_dir();
+    let manifest = session.manifest.path();
+    let status = |topology, answer, failures| RecordedStatus {
+        topology,
+        answer,
+        failures,
+    };
     if query.is_none() && reveal.is_empty() {
-        return Ok((topology, StatusAnswer::None));
+        let failures = failures_of(&topology, manifest, folder);
+        return Ok(status(topology, StatusAnswer::None, failures));
     }
     let planned = session.manifest.base_dir().join("planned");
     let system_context = Arc::new(session.system_context(planned));
@@ -48,10 +84,18 @@ pub fn status(
     let Some(query) = query else {
         let outputs = reveal_outputs(reveal, &evaluator, &topology)?;
         drop(evaluator);
-        return Ok((topology, StatusAnswer::Outputs(outputs)));
+        return Ok(status(
+            topology,
+            StatusAnswer::Outputs(outputs),
+            HashMap::new(),
+        ));
     };
     let answer = job::traced_query(&evaluator, &topology, &query.expression, query.depth);
     drop(evaluator);
     let answer = query.answer_of(answer, &topology, &session.sources)?;
-    Ok((topology, StatusAnswer::Query(answer)))
+    Ok(status(
+        topology,
+        StatusAnswer::Query(answer),
+        HashMap::new(),
+    ))
 }

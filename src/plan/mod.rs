@@ -20,7 +20,7 @@ mod workflow;
 
 pub use error::Error;
 pub use goal::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, ResumedPlan, WorkflowKind};
-pub use name_suggestions::{diagnose_error, ineffective_names};
+pub use name_suggestions::{diagnose_error, unknown_names};
 #[cfg(test)]
 pub use no_action::NoActionReason;
 pub use operation::{find_operation, parse_operation_name};

@@ -19,7 +19,7 @@ use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node, NodeKind, without_strategies};
 
 /// The environment that all others are merged over.
-const DEFAULTS: &str = "defaults";
+pub const DEFAULT_ENVIRONMENT: &str = "defaults";
 
 /// The environments by name. Those of a project are merged over those of the projects that it inherits from.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +54,7 @@ impl Environments {
         self.0
             .keys()
             .map(|name| &**name)
-            .filter(|name| *name != DEFAULTS)
+            .filter(|name| *name != DEFAULT_ENVIRONMENT)
     }
 
     /// Whether an environment with the name exists.
@@ -64,7 +64,7 @@ impl Environments {
 
     /// Returns an error if no environment has the name. The name `defaults` is always valid.
     pub fn check(&self, name: &str) -> Result<(), Error> {
-        if name == DEFAULTS || self.contains(name) {
+        if name == DEFAULT_ENVIRONMENT || self.contains(name) {
             return Ok(());
         }
         Err(Error::UnknownEnvironment {
@@ -79,9 +79,9 @@ impl Environments {
     /// manifest. An unknown name gives the defaults; [`Self::check`] reports it.
     pub fn resolve(&self, name: Option<&str>, manifest: Option<&Node>) -> Environment {
         let empty = || Node::new(NodeKind::Map(Mapping::default()), Span::NONE, None);
-        let defaults = self.0.get(DEFAULTS).cloned();
+        let defaults = self.0.get(DEFAULT_ENVIRONMENT).cloned();
         let named = name
-            .filter(|name| *name != DEFAULTS)
+            .filter(|name| *name != DEFAULT_ENVIRONMENT)
             .and_then(|name| self.0.get(name));
         let manifest = manifest.cloned();
         let own_lock = manifest
@@ -261,6 +261,9 @@ mod tests {
         let error = all.check("prd").unwrap_err();
         assert_eq!(error.to_string(), "no environment named `prd`");
         let problems = Diagnostics::from(error);
+        let help = problems.iter().next().unwrap().help.clone();
+        assert_eq!(help.unwrap(), "did you mean `prod`?");
+        let problems = Diagnostics::from(all.check("staging").unwrap_err());
         let help = problems.iter().next().unwrap().help.clone();
         assert_eq!(help.unwrap(), "the environments are `prod`, `dev`");
     }

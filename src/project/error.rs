@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
+use crate::text::did_you_mean;
 
 /// An error that prevents a project, an ensemble or an environment from being found or used.
 #[derive(Debug, thiserror::Error)]
@@ -105,8 +106,13 @@ impl From<Error> for Diagnostics {
             Error::OtherProject { span, .. } => diagnostic
                 .label(span, "listed here")
                 .help("clone that project and list it under `localRepositories`"),
-            Error::UnknownEnvironment { known, .. } => {
-                with_list(diagnostic, "the environments are", &known)
+            Error::UnknownEnvironment { name, known } => {
+                match did_you_mean(&name, known.iter().map(String::as_str)) {
+                    Some(similar) => diagnostic.help(similar),
+                    None if known.is_empty() => diagnostic
+                        .help("declare it under `environments` of the project's `unfurl.yaml`"),
+                    None => with_list(diagnostic, "the environments are", &known),
+                }
             }
             Error::File(error) => match error.hint() {
                 Some(hint) => diagnostic.help(hint),

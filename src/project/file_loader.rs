@@ -39,6 +39,8 @@ pub struct FileLoader<'a> {
     from_python: HashSet<SourceId>,
     warnings: Diagnostics,
     archive: Option<Archive>,
+    /// The texts that are used in place of those of files.
+    replaced: HashMap<PathBuf, Arc<str>>,
     /// The files that may be read.
     pub(super) scope: ReadScope,
     pub(super) keys: Keys,
@@ -77,6 +79,7 @@ impl<'a> FileLoader<'a> {
             from_python: HashSet::new(),
             warnings: Diagnostics::default(),
             archive: None,
+            replaced: HashMap::new(),
             scope: ReadScope::default(),
             keys: Keys::of_variables(env),
             tolerates_closed: false,
@@ -136,6 +139,11 @@ impl<'a> FileLoader<'a> {
         Ok((source, text))
     }
 
+    /// Uses a text in place of that of a file.
+    pub fn replace_text(&mut self, path: &Path, text: Arc<str>) {
+        self.replaced.insert(fs::normalize(path), text);
+    }
+
     /// Adds a text that was read elsewhere to the sources.
     pub fn add_source(&mut self, path: &Path, text: Arc<str>) -> SourceId {
         self.sources.add(path, text, None)
@@ -144,6 +152,9 @@ impl<'a> FileLoader<'a> {
     fn content(&mut self, path: &Path) -> Result<String, Diagnostic> {
         if let Some(text) = embedded::text(path) {
             return Ok(text.to_owned());
+        }
+        if let Some(text) = self.replaced.get(path) {
+            return Ok(text.to_string());
         }
         let bytes = match &self.archive {
             None => fs::read_within(&self.stored(path)?, self.limits.max_bytes as u64).map_err(

@@ -32,7 +32,7 @@ mod vault_passwords;
 
 pub use clone_cache::{CacheError, CloneCache, LockedMirror, base_name};
 pub use csar::Csar;
-pub use environment::{Environment, Environments};
+pub use environment::{DEFAULT_ENVIRONMENT, Environment, Environments};
 pub use environment_keys::ENVIRONMENT_KEYS;
 pub use error::Error;
 pub use file_loader::FileLoader;

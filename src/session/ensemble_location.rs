@@ -1,13 +1,14 @@
 //! Finds the ensemble that the user means, from the command-line options and the current folder.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::{LoadError, LoadErrorKind};
 use super::involved_repository::{ignored_settings, repositories_of};
 use super::options::SessionOptions;
 use super::read_scope::check_manifest;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources, Span};
-use crate::ensemble;
+use crate::ensemble::{self, Manifest, Record};
 use crate::git;
 use crate::project::{
     self, FileLoader, LocateRequest, LocatedEnsemble, READ_PERMISSION, Trust, keys_of_environment,
@@ -15,7 +16,7 @@ use crate::project::{
 use crate::secret::{Keys, finish_interrupted};
 use crate::system::env::Env;
 use crate::system::{env, fs};
-use crate::yaml::Limits;
+use crate::yaml::{Limits, PatchError};
 
 /// An ensemble that was found but not read yet.
 #[derive(Debug, Clone)]
@@ -31,9 +32,35 @@ pub(crate) struct EnsembleLocation {
     pub(super) closed: Diagnostics,
     /// The folder of the home project, if the user has one.
     pub(super) home: Option<PathBuf>,
+    /// The results of jobs that are not recorded on disk yet.
+    pub(super) unsaved: UnsavedRecords,
+}
+
+/// Records of jobs in memory, which count as if they were saved.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UnsavedRecords {
+    /// The text of the manifest with the records. None without any.
+    pub(super) manifest: Option<Arc<str>>,
+    /// The lines of the jobs for `jobs.tsv`.
+    pub(super) lines: String,
+    /// The files of the records, by their paths relative to the ensemble's folder.
+    pub(super) files: Vec<(String, String)>,
 }
 
 impl EnsembleLocation {
+    /// Adds a record that is not saved. `manifest` is the manifest without it.
+    pub(crate) fn add_unsaved(
+        &mut self,
+        record: &Record,
+        manifest: &Manifest,
+    ) -> Result<(), PatchError> {
+        let text = manifest.with_sections(&record.sections)?;
+        self.unsaved.manifest = Some(text.into());
+        self.unsaved.lines.push_str(&record.lines);
+        self.unsaved.files.extend(record.files.iter().cloned());
+        Ok(())
+    }
+
     /// Returns the path through which the manifest was found.
     pub(crate) fn path(&self) -> &Path {
         self.link.as_deref().unwrap_or(&self.located.manifest)
@@ -182,6 +209,7 @@ pub(crate) fn find(options: &SessionOptions) -> Result<EnsembleLocation, LoadErr
                 env,
                 keys,
                 closed: errors,
+                unsaved: UnsavedRecords::default(),
             })
         }
         Err(error) => Err(LoadError::of_search(error, sources)),

@@ -84,6 +84,9 @@ fn with_loader<T>(
     loader.set_keys(found.keys.clone());
     loader.set_trust(&located.trust, located.folder());
     add_own_files(located, found.home.as_deref(), &mut loader);
+    if let Some(text) = &found.unsaved.manifest {
+        loader.replace_text(&located.manifest, Arc::clone(text));
+    }
     let result = read(&mut loader);
     drop(loader);
     match result {

@@ -38,6 +38,19 @@ impl Session {
         Route::keys(["status", "inputs"]).find(self.manifest.root())
     }
 
+    /// Returns true if the last job has recorded a value of an input.
+    pub(crate) fn has_recorded_input(&self, name: &str) -> bool {
+        let recorded = self.recorded_inputs();
+        recorded.is_some_and(|recorded| recorded.get(name).is_some())
+    }
+
+    /// Returns the outputs that the last job has recorded.
+    pub(crate) fn recorded_outputs(&self) -> Map {
+        let recorded = Route::keys(["status", "outputs"]).find(self.manifest.root());
+        let recorded = recorded.map(Node::to_value).unwrap_or_default();
+        recorded.as_map().cloned().unwrap_or_default()
+    }
+
     /// Returns the inputs of the job. `now` has their evaluated values.
     /// `secrets` are the names of those with new secret values.
     pub(crate) fn planned_inputs(

@@ -22,7 +22,7 @@ use crate::git::Repository;
 use crate::host::Variables;
 use crate::name::ChangeId;
 use crate::package::PackageRule;
-use crate::project::{Environment, FolderKeys, ReadScope};
+use crate::project::{DEFAULT_ENVIRONMENT, Environment, FolderKeys, ReadScope};
 use crate::system::fs;
 use crate::topology::{Topology, TopologyInputs};
 use crate::tosca::ServiceTemplate;
@@ -77,16 +77,19 @@ impl Session {
         }
         let read = ensemble::open_folder(self.manifest.path())
             .and_then(|folder| folder.read(Path::new("jobs.tsv"), fs::MAX_READ_BYTES));
-        let bytes = match read {
-            Err(error) if error.is_not_found() => return Ok(RecordedHistory::default()),
+        let unsaved = &self.location.unsaved;
+        let mut bytes = match read {
+            Err(error) if error.is_not_found() => Vec::new(),
             read => read.map_err(|error| {
                 let hint = "the file is needed to determine what has changed; make it readable";
                 let hint = error.hint().unwrap_or_else(|| hint.to_owned());
                 LoadError::new(LoadErrorKind::Refused, error, Some(hint))
             })?,
         };
+        bytes.extend_from_slice(unsaved.lines.as_bytes());
         let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
-        Ok(history.with_base(self.manifest.base_dir()))
+        let history = history.with_base(self.manifest.base_dir());
+        Ok(history.with_files(&unsaved.files))
     }
 
     /// Returns the section `lock` for a record: the commits of the packages. `None` if the ensemble uses none.
@@ -117,14 +120,37 @@ impl Session {
         }
     }
 
-    fn metadata(&self) -> Map {
+    /// Returns the name of the environment in use, or else that of the ensemble's folder.
+    pub(crate) fn display_name(&self) -> String {
+        let environment = self.environment.name.as_deref();
+        match environment.filter(|name| *name != DEFAULT_ENVIRONMENT) {
+            Some(name) => name.to_owned(),
+            None => self.folder_name(),
+        }
+    }
+
+    /// Returns the name of the folder, with that of the environment unless it is the default one.
+    pub(crate) fn full_name(&self) -> String {
+        let folder = self.folder_name();
+        let environment = self.environment.name.as_deref();
+        match environment.filter(|name| *name != DEFAULT_ENVIRONMENT) {
+            Some(environment) => format!("{folder}/{environment}"),
+            None => folder,
+        }
+    }
+
+    fn folder_name(&self) -> String {
         let name = self.manifest.base_dir().file_name().unwrap_or_default();
-        let name = name.to_string_lossy().into_owned();
+        name.to_string_lossy().into_owned()
+    }
+
+    fn metadata(&self) -> Map {
+        let name = self.folder_name();
         let environment = self
             .environment
             .name
             .clone()
-            .unwrap_or_else(|| "defaults".to_owned());
+            .unwrap_or_else(|| DEFAULT_ENVIRONMENT.to_owned());
         Map::from_iter([
             ("deployment".into(), Value::from(name)),
             ("environment".into(), Value::from(environment)),

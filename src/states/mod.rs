@@ -7,7 +7,6 @@
 
 mod command_args;
 mod compile;
-mod diff;
 mod engine;
 mod execution_modules;
 mod fact_cache;
@@ -45,6 +44,7 @@ pub use modules::{MODULES, find};
 pub use order_merge::{OrderConflict, SharedState, merge_orders};
 pub use render::{MinionData, StateRenderer};
 pub use reverse::reverse_states;
+pub(crate) use state_function::similar_function;
 pub use state_function::{
     ChangeOutcome, ChangeSet, IncompleteChanges, Mode, ModuleTable, Reverse, StateCall,
     StateDecision, StateFn, StateFunction, StateModule, StateOutcome,

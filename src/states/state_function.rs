@@ -11,6 +11,7 @@ use super::low_data::{ChunkIndex, LowData};
 use super::module_context::ModuleContext;
 use crate::host::change::Change;
 use crate::host::{IncompleteOutput, RunOutput};
+use crate::text::did_you_mean;
 use crate::value::Map;
 
 /// The key in [`StateOutcome::more`] under which `environ.setenv` returns the variables it sets.
@@ -286,6 +287,22 @@ pub(crate) fn find_function(
     let module = modules.iter().find(|module| module.name == state).copied();
     let function = module.and_then(|module| module.functions.iter().find(|it| it.name == fun));
     (module, function)
+}
+
+/// Returns a hint at a function with a similar name, in the form ``did you mean `pkg.installed`?``.
+///
+/// The functions of the module come into question, or all functions if the module is unknown.
+pub(crate) fn similar_function(modules: ModuleTable, state: &str, fun: &str) -> Option<String> {
+    let known = find_function(modules, state, fun).0;
+    let modules = modules
+        .iter()
+        .filter(|it| known.is_none_or(|known| known.name == it.name));
+    let names = modules.flat_map(|module| {
+        let functions = module.functions.iter();
+        functions.map(|function| format!("{}.{}", module.name, function.name))
+    });
+    let names: Vec<String> = names.collect();
+    did_you_mean(&format!("{state}.{fun}"), names.iter().map(String::as_str))
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The standard output and the error output of this process: the only place that writes to them.
 //!
 //! Text is escaped here, whatever it consists of, so that nothing from outside steers the terminal.
-//! Only the colours of [`write_styled`] pass, and only to a terminal that shows colours. The bars of
-//! `ui::Progress` are drawn by a library, from labels that were escaped before.
+//! Only the colours of [`write_styled`] pass, and only to a terminal that shows colours. The display of
+//! a job moves the cursor ([`write_display`]): its text was escaped before.
 #![expect(
     clippy::disallowed_methods,
     reason = "this module alone writes to the standard streams"
@@ -12,7 +12,10 @@ use std::io::{IsTerminal as _, Result, Write};
 use std::sync::OnceLock;
 
 use super::env::Env;
-use crate::text::{Delivery, OutputFilter, escape_controls, escape_except_colours};
+use super::{env, machine};
+use crate::text::{
+    Delivery, LinkBase, OutputFilter, escape_controls, escape_except_colours, escape_with_links,
+};
 
 /// An output stream of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,13 +56,43 @@ impl StandardStream {
     }
 }
 
+/// A function that gives text another form, such as that of JSON documents, one per line.
+pub type TextForm = fn(&str) -> String;
+
+/// The form of all text on the error output, if it has another one than plain text.
+static ERROR_FORM: OnceLock<TextForm> = OnceLock::new();
+
+/// Sets the form of all text that is written to the error output from now on. The first form stays.
+pub fn set_error_form(form: TextForm) {
+    ERROR_FORM.set(form).ok();
+}
+
+/// Writes text that has the form of the error output already.
+///
+/// # Errors
+///
+/// The stream cannot be written.
+pub fn write_error_document(text: &str) -> Result<()> {
+    StandardStream::Stderr.write_all(escape_controls(text).as_bytes())
+}
+
 /// Writes text. Control characters of any origin are shown as escapes.
 ///
 /// # Errors
 ///
 /// The stream cannot be written.
 pub fn write(stream: StandardStream, text: &str) -> Result<()> {
-    stream.write_all(escape_controls(text).as_bytes())
+    match ERROR_FORM.get() {
+        Some(form) if stream == StandardStream::Stderr => write_error_document(&form(text)),
+        _ => stream.write_all(escape_controls(text).as_bytes()),
+    }
+}
+
+/// Clears the terminal of the standard output and puts the cursor at its start. Does nothing without a terminal.
+pub fn clear_screen() {
+    if StandardStream::Stdout.is_terminal() {
+        StandardStream::Stdout.write_all(b"\x1b[H\x1b[2J").ok();
+    }
 }
 
 /// Writes text with colours. Anything else that could steer the terminal is shown as an escape.
@@ -68,10 +101,60 @@ pub fn write(stream: StandardStream, text: &str) -> Result<()> {
 ///
 /// The stream cannot be written.
 pub fn write_styled(stream: StandardStream, text: &str) -> Result<()> {
-    if !stream.has_colours() {
+    let has_form = stream == StandardStream::Stderr && ERROR_FORM.get().is_some();
+    if has_form || !stream.has_colours() {
         return write(stream, text);
     }
-    stream.write_all(escape_except_colours(text).as_bytes())
+    let escaped = match link_base() {
+        Some(base) => escape_with_links(text, base),
+        None => escape_except_colours(text),
+    };
+    stream.write_all(escaped.as_bytes())
+}
+
+/// Returns the base of links to files. None if the terminal is not known to show links.
+fn link_base() -> Option<&'static LinkBase> {
+    static BASE: OnceLock<Option<LinkBase>> = OnceLock::new();
+    let base = BASE.get_or_init(|| {
+        let env = Env::of_this_process();
+        if !shows_links(&env) {
+            return None;
+        }
+        Some(LinkBase {
+            host: machine::hostname(),
+            folder: env::current_dir().ok()?.to_str()?.to_owned(),
+        })
+    });
+    base.as_ref()
+}
+
+/// Returns true for a terminal that shows links. In CI and within a multiplexer, texts stay as they are.
+fn shows_links(env: &Env) -> bool {
+    if env.non_empty("CI").is_some() || env.non_empty("TMUX").is_some() {
+        return false;
+    }
+    let vte = env.get("VTE_VERSION").and_then(|it| it.parse::<u32>().ok());
+    let program = matches!(
+        env.get("TERM_PROGRAM"),
+        Some("iTerm.app" | "WezTerm" | "vscode" | "ghostty" | "Hyper")
+    );
+    let term = env.get("TERM").unwrap_or_default();
+    let term = ["xterm-kitty", "xterm-ghostty", "alacritty", "foot"]
+        .iter()
+        .any(|it| term.starts_with(it));
+    let windows = env.non_empty("WT_SESSION").is_some();
+    // Older releases of VTE print the sequence as text.
+    vte.is_some_and(|version| version >= 5000) || program || term || windows
+}
+
+/// Writes text of the display of a running job to the error output, unchanged and with one call. The
+/// display has escaped all text of others.
+///
+/// # Errors
+///
+/// The stream cannot be written.
+pub fn write_display(text: &str) -> Result<()> {
+    StandardStream::Stderr.write_all(text.as_bytes())
 }
 
 /// A writer for an error output that is passed to others. Text is escaped as by [`write()`].

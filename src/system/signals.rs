@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
 
+use super::terminal;
 use crate::value::limits::cancel_evaluations;
 
 /// Whether the running helper program must be ended. A global variable, because helpers are started in code
@@ -120,6 +121,7 @@ impl Drop for ExitHold {
     reason = "signals and limits end a process that does not end itself"
 )]
 pub fn end_process(code: i32) -> ! {
+    terminal::restore();
     std::process::exit(code)
 }
 

@@ -3,12 +3,16 @@
 //! no usable configurator.
 
 use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::effect::{EffectResult, RunStep};
 use super::outcome::RenderedTask;
 use super::view::TaskView;
+use super::work::TaskWork;
 use crate::expr::{Error, LocalContext};
-use crate::value::Map;
+use crate::value::{Map, Value};
 
 /// The reason why a task cannot run, phrased to follow "could not run: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,8 +53,33 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
     /// Files to be written are returned as data; rendering itself writes none.
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error>;
 
+    /// Describes the work of a task for people.
+    ///
+    /// `inputs` has the inputs evaluated as far as possible, `rendered` the data of the rendered task.
+    fn work(&self, _inputs: &WorkInputs<'_>, _rendered: Option<&Value>) -> TaskWork {
+        TaskWork::Configurator(self.class_name())
+    }
+
     /// Starts one run of the operation.
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun>;
+}
+
+/// The inputs of a task for a description of its work.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkInputs<'a> {
+    /// The inputs as written.
+    pub written: &'a Map,
+    /// The inputs that were evaluated.
+    pub evaluated: &'a IndexMap<Arc<str>, Value>,
+}
+
+impl<'a> WorkInputs<'a> {
+    /// Returns an input: its value, or else the input as written.
+    pub fn get(&self, name: &str) -> Option<&'a Value> {
+        let found = self.evaluated.get(name);
+        let found = found.or_else(|| self.written.get(name));
+        found.filter(|value| !value.is_null())
+    }
 }
 
 /// A single run of an operation, implemented as a small state machine.

@@ -7,8 +7,10 @@ mod configurator;
 mod effect;
 mod outcome;
 mod view;
+mod work;
 
-pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun};
+pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun, WorkInputs};
 pub use effect::{EffectResult, EffectRole, RunStep, Subtask, TaskEffect};
 pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
+pub use work::TaskWork;

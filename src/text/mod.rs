@@ -1,7 +1,8 @@
-//! Text utilities without domain knowledge: base64, globs, shell quoting, spelling suggestions, sizes, URLs, and text
-//! that is safe for terminals.
+//! Text utilities without domain knowledge: base64, differences, globs, shell quoting, spelling suggestions, sizes, URLs,
+//! and text that is safe for terminals.
 
 pub mod base64;
+pub mod diff;
 mod glob;
 mod quote;
 mod similar;
@@ -11,9 +12,10 @@ mod url;
 
 pub use glob::Glob;
 pub use quote::{force_quote_word, quote_word, quote_words, shlex_join, shlex_quote};
-pub use similar::did_you_mean;
+pub use similar::{did_you_mean, most_similar};
 pub use size::{format_size, parse_size};
 pub use terminal::{
-    Delivery, OutputFilter, escape_controls, escape_except_colours, is_unsafe, without_controls,
+    Delivery, LinkBase, OutputFilter, escape_controls, escape_except_colours, escape_with_links,
+    is_unsafe, place_link, without_controls,
 };
 pub use url::{with_login_redacted, without_logins};

@@ -7,7 +7,10 @@ const MAX_CANDIDATES: usize = 2_000;
 
 /// Returns the candidate most similar to `name`, if any is similar enough. Among equals, the first in
 /// alphabetical order wins.
-fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn most_similar<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let length = name.chars().count();
     if length < 2 {
         return None;

@@ -27,7 +27,7 @@ pub use entity::{Creator, Entity, EntityKind, TopologyInputs};
 pub use external_ensemble::ExternalEnsemble;
 pub use load::{load, load_on};
 pub use orphan::Orphan;
-pub use query_subject::QuerySubject;
+pub use query_subject::{QuerySubject, SubjectError};
 pub use record::{SectionValues, snapshot, status_section};
 pub use recorded_value::{to_record_map as recorded_map, without_directives};
 pub use topology::{Topology, is_computed};

@@ -149,6 +149,12 @@ impl Operation {
     pub fn is_implemented(&self) -> bool {
         self.implementation.is_some() || self.invoke.is_some()
     }
+
+    /// Returns the location of the implementation, or of the operation without one.
+    pub fn place(&self) -> Span {
+        let implementation = self.implementation.as_ref();
+        implementation.map_or(self.span, |it| it.span)
+    }
 }
 
 /// The implementation of an operation: what runs, where, and for how long at most.

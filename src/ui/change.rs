@@ -1,13 +1,18 @@
 //! Renders changes of values, from old to new, as text and as JSON.
 //!
 //! Plans and explanations embed a [`ChangeView`] for each difference that the job found. Secret
-//! values are never shown.
+//! values are never shown: only the parts of a value that are secret are hidden.
 
 use serde_json::{Map, Value as Json};
 
+use super::layout::Layout;
+use super::paint::Tone;
+use super::value_diff::{PartChange, PartDifference, compare};
+use super::value_text::{inline_value, text_counts, value_text};
 use super::words;
 use crate::diagnostic::SourcePosition;
 use crate::job::{Difference, DifferenceKind, DifferenceSide};
+use crate::text::diff;
 use crate::value::Value;
 
 /// The maximum size of a value in JSON, in bytes. Longer values are cut.
@@ -16,6 +21,13 @@ const MAX_BYTES: usize = 64 << 10;
 const MIN_WIDTH: usize = 12;
 /// The number of equal characters shown before the first difference of two long values.
 const SHARED_CHARS: usize = 8;
+
+/// The maximum number of differing parts of a value that the text shows.
+const MAX_PARTS: usize = 10;
+/// The maximum number of lines of a difference of texts.
+const MAX_LINES: usize = 10;
+/// The size of the largest texts that are compared by lines, in bytes.
+const MAX_TEXT: usize = 1 << 20;
 
 /// A changed value with its position and causes.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,50 +40,83 @@ pub struct ChangeView {
     pub follows: Vec<String>,
 }
 
-impl ChangeView {
-    /// Appends the change as one line of about `width` characters, or as two if the position does
-    /// not fit.
-    pub(super) fn write(&self, text: &mut String, indent: usize, width: usize) {
-        let mut line = format!(
-            "{} {}",
-            self.difference.kind.as_str(),
-            words::one_line(&self.difference.name)
-        );
-        if let Some(of) = &self.difference.of {
-            words::append(&mut line, format_args!(" of {}", words::one_line(of)));
+/// The text of a difference: words with their meaning, and lines below them.
+#[derive(Debug, Default)]
+struct ChangeText {
+    words: Vec<(Option<Tone>, String)>,
+    lines: Vec<(Option<Tone>, String)>,
+}
+
+impl ChangeText {
+    fn plain(text: impl Into<String>) -> Self {
+        Self {
+            words: vec![(None, text.into())],
+            lines: Vec::new(),
         }
-        let place = self.location.as_ref().map(ToString::to_string);
+    }
+
+    fn sides(old: String, new: String) -> Self {
+        let words = [
+            (Some(Tone::Bad), old),
+            (None, " -> ".to_owned()),
+            (Some(Tone::Good), new),
+        ];
+        Self {
+            words: words.into(),
+            lines: Vec::new(),
+        }
+    }
+}
+
+impl ChangeView {
+    /// Appends the change as one line, or as several: if the position does not fit, and for differences of
+    /// long texts and of several parts.
+    pub(super) fn write(&self, text: &mut String, indent: usize, layout: Layout) {
+        let difference = &self.difference;
+        let mut head = format!(
+            "{} {}",
+            difference.kind.as_str(),
+            words::one_line(&difference.name)
+        );
+        if let Some(of) = &difference.of {
+            words::append(&mut head, format_args!(" of {}", words::one_line(of)));
+        }
         let follows = if self.follows.is_empty() {
             String::new()
         } else {
             format!(" (follows from {})", self.follows.join(", "))
         };
-        let room = width.saturating_sub(indent + line.chars().count() + 2);
-        let room = room.saturating_sub(follows.chars().count());
-        let (sides, follows) = (self.sides(room), words::one_line(&follows));
-        words::append(&mut line, format_args!(": {sides}{follows}"));
-        words::append(text, format_args!("{:indent$}{line}", ""));
-        if let Some(place) = place {
-            let used = indent + line.chars().count() + 3 + place.chars().count();
-            if used <= width {
-                words::append(text, format_args!("   {place}"));
-            } else {
-                words::append(text, format_args!("\n{:1$}{place}", "", indent + 3));
+        let follows = words::one_line(&follows).into_owned();
+        let place = self.location.as_ref().map(ToString::to_string);
+        let change = Change {
+            head,
+            follows,
+            place,
+        };
+        let parts = match (&difference.old, &difference.new) {
+            (DifferenceSide::Value(old), DifferenceSide::Value(new)) => compare(old, new),
+            _ => Vec::new(),
+        };
+        match <[PartDifference; 1]>::try_from(parts) {
+            Ok([part]) => change.write_part(text, indent, &part, layout),
+            Err(parts) if parts.is_empty() => {
+                let body = self.whole(change.room(indent, layout), layout);
+                change.write(text, indent, &body, layout);
             }
+            Err(parts) => change.write_parts(text, indent, &parts, layout),
         }
-        text.push('\n');
     }
 
-    fn sides(&self, room: usize) -> String {
-        if self.difference.secret {
-            "changed (secret)".to_owned()
-        } else if self.difference.old == DifferenceSide::Unknown
-            && self.difference.kind == DifferenceKind::File
-        {
-            "contents changed".to_owned()
-        } else {
-            sides(&self.difference.old, &self.difference.new, room)
+    /// Describes a difference without parts.
+    fn whole(&self, room: usize, layout: Layout) -> ChangeText {
+        let difference = &self.difference;
+        if difference.secret && !matches!(difference.new, DifferenceSide::Failed(_)) {
+            return ChangeText::plain("changed (secret)");
         }
+        if difference.old == DifferenceSide::Unknown && difference.kind == DifferenceKind::File {
+            return ChangeText::plain("contents changed");
+        }
+        whole_text(&difference.old, &difference.new, room, layout)
     }
 
     pub fn json(&self) -> Json {
@@ -101,15 +146,206 @@ impl ChangeView {
     }
 }
 
+/// The parts of a change's line besides its values.
+struct Change {
+    head: String,
+    /// The causes, in brackets.
+    follows: String,
+    place: Option<String>,
+}
+
+impl Change {
+    /// Returns the number of characters that are left for values.
+    fn room(&self, indent: usize, layout: Layout) -> usize {
+        let used = indent + self.head.chars().count() + 2 + self.follows.chars().count();
+        layout.width.saturating_sub(used)
+    }
+
+    fn write(&self, text: &mut String, indent: usize, body: &ChangeText, layout: Layout) {
+        let mut line = format!("{}: ", self.head);
+        let mut length = line.chars().count();
+        for (tone, words) in &body.words {
+            length += words.chars().count();
+            line.push_str(&painted(layout, *tone, words));
+        }
+        length += self.follows.chars().count();
+        line.push_str(&self.follows);
+        layout.line_with_place(text, indent, (&line, length), self.place.as_deref());
+        for (tone, below) in &body.lines {
+            let below = painted(layout, *tone, below);
+            words::append(text, format_args!("{:1$}{below}\n", "", indent + 4));
+        }
+    }
+
+    fn write_part(&self, text: &mut String, indent: usize, part: &PartDifference, layout: Layout) {
+        let change = Self {
+            head: format!("{}{}", self.head, part.path.trim_end()),
+            follows: self.follows.clone(),
+            place: self.place.clone(),
+        };
+        let body = part_text(&part.change, change.room(indent, layout), layout);
+        change.write(text, indent, &body, layout);
+    }
+
+    fn write_parts(
+        &self,
+        text: &mut String,
+        indent: usize,
+        parts: &[PartDifference],
+        layout: Layout,
+    ) {
+        let body = ChangeText::plain(words::count(parts.len(), "difference"));
+        self.write(text, indent, &body, layout);
+        let max = if layout.is_full {
+            usize::MAX
+        } else {
+            MAX_PARTS
+        };
+        for part in parts.iter().take(max) {
+            let change = Self {
+                head: part.path.trim().to_owned(),
+                follows: String::new(),
+                place: None,
+            };
+            let body = part_text(&part.change, change.room(indent + 4, layout), layout);
+            change.write(text, indent + 4, &body, layout);
+        }
+        if let Some(more) = parts.len().checked_sub(max).filter(|more| *more > 0) {
+            let more = words::thousands(more);
+            words::append(
+                text,
+                format_args!(
+                    "{:1$}and {more} more (`--detail` shows all)\n",
+                    "",
+                    indent + 4
+                ),
+            );
+        }
+    }
+}
+
+fn painted(layout: Layout, tone: Option<Tone>, words: &str) -> String {
+    match tone {
+        Some(tone) => layout.paint.tone(tone, words),
+        None => words.to_owned(),
+    }
+}
+
+/// Describes the difference of a part.
+fn part_text(change: &PartChange, room: usize, layout: Layout) -> ChangeText {
+    let value = |value: &Value| DifferenceSide::Value(value.clone());
+    let missing = DifferenceSide::Missing;
+    match change {
+        PartChange::Changed(old, new) => match (old, new) {
+            (Value::Str(old), Value::Str(new)) if old.contains('\n') || new.contains('\n') => {
+                lines_text(old, new, layout)
+            }
+            _ => whole_text(&value(old), &value(new), room, layout),
+        },
+        PartChange::Added(new) => whole_text(&missing, &value(new), room, layout),
+        PartChange::Removed(old) => whole_text(&value(old), &missing, room, layout),
+        PartChange::Renamed(to) => ChangeText::plain(format!("renamed to {}", words::one_line(to))),
+        PartChange::Reordered(items) => ChangeText::plain(format!(
+            "the same {}, in another order",
+            words::count(*items, "item")
+        )),
+    }
+}
+
+/// Describes the difference of texts by their lines.
+fn lines_text(old: &str, new: &str, layout: Layout) -> ChangeText {
+    if old.len().max(new.len()) > MAX_TEXT {
+        return ChangeText::sides(text_counts(old, ""), text_counts(new, ""));
+    }
+    let lines = diff::unified_diff(&diff::lines(old), &diff::lines(new));
+    let lines = lines.get(2..).unwrap_or_default();
+    let count = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
+    let (added, removed) = (count('+'), count('-'));
+    let changes = format!(", {} changed: +{added} -{removed}", added + removed);
+    let mut body = ChangeText::plain(text_counts(new, &changes));
+    if layout.is_full || lines.len() <= MAX_LINES {
+        let shown = lines
+            .iter()
+            .filter(|line| layout.is_full || !line.starts_with("@@"));
+        let tone = |line: &str| match line.chars().next() {
+            Some('+') => Some(Tone::Good),
+            Some('-') => Some(Tone::Bad),
+            _ => None,
+        };
+        body.lines = shown
+            .map(|line| {
+                (
+                    tone(line),
+                    words::one_line(line.trim_end_matches('\n')).into_owned(),
+                )
+            })
+            .collect();
+    }
+    body
+}
+
+/// Describes two sides of a difference in about `room` characters. Long values become counts.
+fn whole_text(
+    old: &DifferenceSide,
+    new: &DifferenceSide,
+    room: usize,
+    layout: Layout,
+) -> ChangeText {
+    let one = |value: &Value| {
+        if layout.is_full {
+            inline_value(value)
+        } else {
+            truncate(&value_text(value, false), room, 0)
+        }
+    };
+    match (old, new) {
+        (
+            DifferenceSide::Value(old @ Value::Str(_)),
+            DifferenceSide::Value(new @ Value::Str(_)),
+        ) if !layout.is_full => {
+            // Of long texts, the part that differs is shown.
+            let (old, new) = short_sides(old, new, room);
+            ChangeText::sides(old, new)
+        }
+        (DifferenceSide::Value(old), DifferenceSide::Value(new)) => {
+            let half = room.saturating_sub(4) / 2;
+            let short = |value: &Value| {
+                if layout.is_full {
+                    inline_value(value)
+                } else {
+                    truncate(&value_text(value, false), half, 0)
+                }
+            };
+            ChangeText::sides(short(old), short(new))
+        }
+        (DifferenceSide::Value(old), DifferenceSide::Missing) => {
+            ChangeText::sides(one(old), "removed".to_owned())
+        }
+        (DifferenceSide::Missing, DifferenceSide::Value(new)) => ChangeText {
+            words: vec![(None, "added, ".to_owned()), (Some(Tone::Good), one(new))],
+            lines: Vec::new(),
+        },
+        (DifferenceSide::Unknown, DifferenceSide::Value(new)) => {
+            ChangeText::plain(format!("changed, now {}", one(new)))
+        }
+        _ => ChangeText::plain(sides(old, new, room)),
+    }
+}
+
+/// Shortens two values to the parts that differ.
+fn short_sides(old: &Value, new: &Value, room: usize) -> (String, String) {
+    let (old, new) = (inline_value(old), inline_value(new));
+    let half = room.saturating_sub(4) / 2;
+    let skipped = shared_prefix_to_skip(&old, &new, half.max(MIN_WIDTH));
+    (truncate(&old, half, skipped), truncate(&new, half, skipped))
+}
+
 /// Describes the old and the new value in about `room` characters.
 pub(super) fn sides(old: &DifferenceSide, new: &DifferenceSide, room: usize) -> String {
     let one = |value: &Value| truncate(&inline_value(value), room, 0);
     match (old, new) {
         (DifferenceSide::Value(old), DifferenceSide::Value(new)) => {
-            let (old, new) = (inline_value(old), inline_value(new));
-            let half = room.saturating_sub(4) / 2;
-            let skipped = shared_prefix_to_skip(&old, &new, half.max(MIN_WIDTH));
-            let (old, new) = (truncate(&old, half, skipped), truncate(&new, half, skipped));
+            let (old, new) = short_sides(old, new, room);
             format!("{old} -> {new}")
         }
         (DifferenceSide::Value(old), DifferenceSide::Missing) => format!("{} -> removed", one(old)),
@@ -146,12 +382,6 @@ pub(super) fn limited_json(value: &Value) -> Json {
     }
     let end = text.floor_char_boundary(MAX_BYTES);
     format!("{}…", &text[..end]).into()
-}
-
-/// Renders a value as JSON on one line.
-pub(super) fn inline_value(value: &Value) -> String {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    words::one_line(&text).into_owned()
 }
 
 /// Renders a value as JSON on one line of at most `width` characters.
@@ -213,7 +443,7 @@ mod tests {
 
     fn written(change: &ChangeView, width: usize) -> String {
         let mut text = String::new();
-        change.write(&mut text, 2, width);
+        change.write(&mut text, 2, Layout::plain(width));
         text
     }
 
@@ -274,6 +504,95 @@ mod tests {
         for width in 0..40 {
             assert!(!written(&change, width).is_empty());
         }
+    }
+
+    #[test]
+    fn one_secret_leaf_hides_only_itself() {
+        let map = |port: i64| {
+            Value::map([
+                ("password", Value::from("<<REDACTED>>")),
+                ("port", Value::Int(port)),
+            ])
+        };
+        let mut view = change(value(map(1)), value(map(2)));
+        view.difference.secret = true;
+        let mut same = change(value(map(1)), value(map(1)));
+        same.difference.secret = true;
+        let lines = [view, same].map(|change| written(&change, 100));
+        insta::assert_snapshot!(lines.concat(), @r"
+          property port of db.port: 1 -> 2   ensemble.yaml:12:15
+          property port of db: changed (secret)   ensemble.yaml:12:15
+        ");
+    }
+
+    #[test]
+    fn several_parts_are_listed_and_long_lists_are_cut() {
+        let config = |from: i64, host: &str| {
+            let ports = Value::list((from..from + 14).map(|port| Value::Int(port * 10)));
+            Value::map([("host", Value::from(host)), ("ports", ports)])
+        };
+        let few = change(value(config(1, "a\nb\n")), value(config(1, "a\nc\n")));
+        insta::assert_snapshot!(written(&few, 100), @r"
+          property port of db.host: text, 2 lines, 2 changed: +1 -1, sha256 b72cf6d79181…
+             ensemble.yaml:12:15
+               a
+              -b
+              +c
+        ");
+        let many = change(value(config(1, "a")), value(config(100, "b")));
+        let text = written(&many, 60);
+        assert!(text.starts_with("  property port of db: 15 differences   ensemble.yaml:12:15\n"));
+        assert!(
+            text.ends_with("      and 5 more (`--detail` shows all)\n"),
+            "{text}"
+        );
+        let full = Layout {
+            is_full: true,
+            ..Layout::plain(60)
+        };
+        let mut text = String::new();
+        many.write(&mut text, 2, full);
+        assert_eq!(text.lines().count(), 16);
+    }
+
+    #[test]
+    fn of_long_texts_the_changed_lines_are_counted() {
+        let text = |from: usize| {
+            let lines = (0..120).map(|n| if n % 10 == 3 { n + from } else { n });
+            let lines: Vec<String> = lines.map(|n| format!("line {n}\n")).collect();
+            value(lines.concat())
+        };
+        let change = change(text(0), text(500));
+        insta::assert_snapshot!(written(&change, 100), @r"
+          property port of db: text, 120 lines, 24 changed: +12 -12, sha256 3756306e0b52…
+             ensemble.yaml:12:15
+        ");
+        let mut full = String::new();
+        let layout = Layout {
+            is_full: true,
+            ..Layout::plain(100)
+        };
+        change.write(&mut full, 2, layout);
+        assert!(full.contains("      -line 3\n      +line 503\n"), "{full}");
+    }
+
+    #[test]
+    fn coloured_changes_have_the_same_words() {
+        let change = change(value(80), value("a\nb"));
+        let coloured = Layout {
+            paint: super::super::paint::Paint::new(true),
+            ..Layout::plain(100)
+        };
+        let mut text = String::new();
+        change.write(&mut text, 2, coloured);
+        assert!(
+            text.contains("\u{1b}[31m80\u{1b}[0m -> \u{1b}[32m"),
+            "{text:?}"
+        );
+        assert_eq!(
+            super::super::paint::without_colours(&text),
+            written(&change, 100)
+        );
     }
 
     #[test]

@@ -9,7 +9,9 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use serde_json::{Value as Json, json};
 
 use super::change::location_json;
+use super::live::ProgressProblem;
 use crate::diagnostic::{Diagnostic, Label, Severity, SourceId, SourcePosition, Sources, Span};
+use crate::job::LogLevel;
 
 /// Labels further apart than this many lines are shown in separate snippets.
 const MAX_LINES: usize = 40;
@@ -73,6 +75,27 @@ impl<'a> DiagnosticRenderer<'a> {
     pub fn json<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Json {
         let sorted = sorted(diagnostics).into_iter();
         sorted.map(|diagnostic| self.one_json(diagnostic)).collect()
+    }
+
+    /// Returns diagnostics sorted by position as events of a job.
+    pub fn events<'d>(
+        &mut self,
+        diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
+    ) -> Vec<ProgressProblem> {
+        let sorted = sorted(diagnostics).into_iter();
+        let events = sorted.map(|diagnostic| ProgressProblem {
+            level: match diagnostic.severity {
+                Severity::Error => LogLevel::Error,
+                Severity::Warning => LogLevel::Warning,
+                Severity::Note => LogLevel::Info,
+            },
+            message: diagnostic.message.clone(),
+            place: diagnostic.span().and_then(|span| self.location(span)),
+            json: self.one_json(diagnostic),
+            text: self.render_one(diagnostic) + "\n\n",
+            styled: None,
+        });
+        events.collect()
     }
 
     fn render_one(&mut self, diagnostic: &Diagnostic) -> String {

@@ -5,6 +5,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::change::{inline_value_within, limited_json, location_json};
+use super::layout::Layout;
+use super::paint::{Paint, Tone};
 use super::plan::PlanTask;
 use super::words;
 use crate::diagnostic::SourcePosition;
@@ -53,6 +55,24 @@ pub struct ExplainView {
     pub dependents: Vec<LinkView>,
     /// The last recorded change of the instance.
     pub last_change: Option<LastChange>,
+    /// The last failure of an operation, if nothing has succeeded since.
+    pub failure: Option<FailureLine>,
+}
+
+/// A failed operation of an instance, or one that was not reached because of another failure.
+#[derive(Debug, Clone, Default)]
+pub struct FailureLine {
+    pub operation: String,
+    /// The end time in the format of records.
+    pub time: Option<String>,
+    pub job: String,
+    pub messages: Vec<String>,
+    /// Whether the operation never ran.
+    pub is_blocked: bool,
+    /// The name of the failed instance because of which the operation never ran.
+    pub cause: Option<String>,
+    /// The position of the operation in its source file.
+    pub location: Option<SourcePosition>,
 }
 
 /// A fact about an instance, for text and for JSON output.
@@ -103,10 +123,10 @@ pub struct LastChange {
 
 impl ExplainView {
     /// Renders the explanation as text. Parts that can be cut keep to `width` columns.
-    pub fn text(&self, width: u16) -> String {
+    pub fn text(&self, width: u16, paint: Paint) -> String {
         let width = usize::from(width);
         let mut text = String::new();
-        self.write_head(&mut text, width);
+        self.write_head(&mut text, width, paint);
         self.write_plan(&mut text, width);
         write_links(&mut text, "Depends on", &self.depends_on);
         write_links(&mut text, "Needed by", &self.dependents);
@@ -116,7 +136,7 @@ impl ExplainView {
         text
     }
 
-    fn write_head(&self, text: &mut String, width: usize) {
+    fn write_head(&self, text: &mut String, width: usize, paint: Paint) {
         let mut head = words::one_line(&self.name).into_owned();
         let kind = if self.exists { "" } else { "does not exist; " };
         let (template, of) = (&self.template, &self.type_name);
@@ -147,6 +167,9 @@ impl ExplainView {
         if let Some(state) = self.state {
             words::fact(text, "state", state.as_str());
         }
+        if let Some(failure) = &self.failure {
+            failure.write(text, paint);
+        }
         for known in &self.facts {
             words::fact(text, known.label, &known.text);
         }
@@ -165,7 +188,7 @@ impl ExplainView {
                 format!(" of {}", words::one_line(part))
             });
             words::append(text, format_args!("- {}{of}\n", task.heading()));
-            task.write_changes(text, 3, width);
+            task.write_changes(text, 3, Layout::plain(width));
             if let Some(note) = &task.note {
                 words::append(text, format_args!("   ({})\n", words::one_line(note)));
             }
@@ -200,6 +223,7 @@ impl ExplainView {
             "whyNot": self.skip_reasons,
             "dependsOn": self.depends_on.iter().map(LinkView::json).collect::<Vec<_>>(),
             "dependents": self.dependents.iter().map(LinkView::json).collect::<Vec<_>>(),
+            "failure": self.failure.as_ref().map(FailureLine::json),
             "lastChange": self.last_change.as_ref().map(LastChange::json),
         });
         for fact in &self.facts {
@@ -261,6 +285,59 @@ impl LinkView {
             "standsIn": self.is_substitution,
             "requirements": self.requirements,
             "reads": self.attributes,
+        })
+    }
+}
+
+impl FailureLine {
+    fn write(&self, text: &mut String, paint: Paint) {
+        let operation = words::one_line(&self.operation);
+        let mut facts = vec![format!("job {}", words::one_line(&self.job))];
+        facts.extend(
+            self.time
+                .as_deref()
+                .map(|time| words::recorded_time(time).into_owned()),
+        );
+        let label = if self.is_blocked { "not run" } else { "failed" };
+        let label = paint.tone(
+            if self.is_blocked {
+                Tone::Warning
+            } else {
+                Tone::Bad
+            },
+            label,
+        );
+        let place = self.location.as_ref().map_or_else(String::new, |place| {
+            let place = place.to_string();
+            format!("   {}", paint.tone(Tone::Dim, &words::one_line(&place)))
+        });
+        let cause = match &self.cause {
+            Some(cause) if self.is_blocked => {
+                format!(" because `{}` failed", words::one_line(cause))
+            }
+            _ => String::new(),
+        };
+        let facts = facts.join(", ");
+        words::append(
+            text,
+            format_args!("  {label}: {operation}{cause} ({facts}){place}\n"),
+        );
+        if cause.is_empty() {
+            for message in &self.messages {
+                words::append(text, format_args!("    {}\n", words::one_line(message)));
+            }
+        }
+    }
+
+    fn json(&self) -> Json {
+        json!({
+            "operation": self.operation,
+            "time": self.time,
+            "job": self.job,
+            "messages": self.messages,
+            "notRun": self.is_blocked,
+            "cause": self.cause,
+            "place": location_json(self.location.as_ref()),
         })
     }
 }

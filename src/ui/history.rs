@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::change::{inline_value_within, limited_json, sides};
-use super::{Table, words};
+use super::{Table, TableLayout, words};
 use crate::ensemble::history::AttributeChange;
 use crate::job::DifferenceSide;
 use crate::value::{REDACTED, Value};
@@ -86,13 +86,17 @@ pub struct JobView {
 }
 
 impl JobsView {
-    /// Renders the jobs as a table of at most `width` columns.
-    pub fn text(&self, width: u16) -> String {
+    /// Renders the jobs as a table.
+    pub fn text(&self, layout: impl Into<TableLayout>) -> String {
+        let layout = layout.into();
         if self.jobs.is_empty() {
             return "No jobs are recorded.\n".to_owned();
         }
         let headings = ["Job", "Started", "Workflow", "Status", "Tasks", "Options"];
-        let mut table = Table::new(&headings);
+        let mut table = Table::new(&headings)
+            .prose(4)
+            .prose(5)
+            .dispensable(&[5, 4, 2]);
         for job in &self.jobs {
             let summary = job.summary.as_deref().unwrap_or("unknown");
             table.row([
@@ -104,13 +108,19 @@ impl JobsView {
                 &job.options(),
             ]);
         }
-        let mut text = table.render(width);
-        if self.total > self.jobs.len() {
-            let more = words::count(self.total - self.jobs.len(), "earlier job");
-            let line = format_args!("and {more}; `--limit 0` shows all\n");
-            words::append(&mut text, line);
+        let mut text = table.render(layout);
+        // Programs expect rows only.
+        if let Some(more) = self.more().filter(|_| !layout.for_programs) {
+            text.push_str(&more);
         }
         text
+    }
+
+    /// Returns a line about the jobs that are not listed.
+    pub fn more(&self) -> Option<String> {
+        let more = self.total.checked_sub(self.jobs.len())?;
+        let more = (more > 0).then(|| words::count(more, "earlier job"))?;
+        Some(format!("and {more}; `--limit 0` shows all\n"))
     }
 
     /// Returns the list of jobs as JSON.
@@ -121,8 +131,9 @@ impl JobsView {
 }
 
 impl JobView {
-    /// Renders the job as text of at most `width` columns where possible.
-    pub fn text(&self, width: u16) -> String {
+    /// Renders the job as text, if possible not wider than the terminal.
+    pub fn text(&self, layout: impl Into<TableLayout>) -> String {
+        let layout = layout.into();
         let mut text = String::new();
         self.write_job(&mut text);
         if self.tasks.is_empty() {
@@ -130,32 +141,23 @@ impl JobView {
             return text;
         }
         text.push('\n');
-        text.push_str(&self.table().render(width));
+        text.push_str(&self.table().render(layout));
         if self.total > self.tasks.len() {
             let more = words::count(self.total - self.tasks.len(), "other task");
             words::append(&mut text, format_args!("and {more}\n"));
         }
         for task in &self.tasks {
-            task.write(&mut text, usize::from(width), self.single);
+            task.write(&mut text, usize::from(layout.width), self.single);
         }
         text
     }
 
     fn write_job(&self, text: &mut String) {
         let job = &self.job;
-        let known = [
-            job.workflow.clone(),
-            job.start.as_ref().map(|_| job.started()),
-        ];
-        let known: Vec<String> = known.into_iter().flatten().collect();
-        let status = job.status.as_deref().unwrap_or("unknown");
-        words::append(text, format_args!("Job {}", job.id));
-        for fact in known {
-            words::append(text, format_args!(", {}", words::one_line(&fact)));
-        }
-        words::append(text, format_args!(": {}\n", words::one_line(status)));
+        text.push_str(&job.result());
+        text.push('\n');
         let facts = [
-            ("tasks", job.summary.clone()),
+            ("tasks", job.summary.as_deref().map(agreeing)),
             ("options", Some(job.options()).filter(|it| !it.is_empty())),
             ("job before", job.previous.clone()),
             ("commit", job.commit.clone()),
@@ -179,7 +181,7 @@ impl JobView {
             "Changed",
             "Ended",
         ];
-        let mut table = Table::new(&headings);
+        let mut table = Table::new(&headings).dispensable(&[3, 7, 5, 6]);
         for task in &self.tasks {
             let ended = task.times.1.as_deref().map(words::recorded_time);
             table.row([
@@ -216,7 +218,37 @@ impl JobView {
     }
 }
 
+/// Corrects the number of the noun in a recorded summary, which keeps the form of Unfurl's records.
+fn agreeing(summary: &str) -> String {
+    match summary.strip_prefix("1 tasks") {
+        Some(rest) => format!("1 task{rest}"),
+        None => summary.to_owned(),
+    }
+}
+
 impl JobLine {
+    /// Returns the job with its start and its status, such as `Job A6BL7ntS0000, deploy, …: ok`.
+    pub fn result(&self) -> String {
+        let known = [
+            self.workflow.clone(),
+            self.start.as_ref().map(|_| self.started()),
+        ];
+        let status = self.status.as_deref().unwrap_or("unknown");
+        let mut text = format!("Job {}", self.id);
+        for fact in known.into_iter().flatten() {
+            words::append(&mut text, format_args!(", {}", words::one_line(&fact)));
+        }
+        words::append(&mut text, format_args!(": {}", words::one_line(status)));
+        text
+    }
+
+    /// Returns the job with its status and the counts of its tasks, as one line.
+    pub fn line(&self) -> String {
+        let counts = self.summary.as_deref().map(counts);
+        let counts = counts.map(|counts| format!("; {}", words::one_line(&counts)));
+        format!("{}{}\n", self.result(), counts.unwrap_or_default())
+    }
+
     fn started(&self) -> String {
         let start = self.start.as_deref().map(words::recorded_time);
         start.map_or_else(|| "unknown".to_owned(), std::borrow::Cow::into_owned)

@@ -1,24 +1,18 @@
 //! Renders events of runs over hosts.
 //!
-//! [`HostLines`] turns events into lines prefixed with their host, [`HostSummary`] collects the
-//! table at the end, and [`host_event`] gives JSON lines instead.
+//! [`HostLines`] turns events into lines prefixed with their host, and [`host_event`] gives JSON lines
+//! instead.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use super::table::{Align, Table};
+use super::host_summary::{OutcomeWord, name_of};
 use super::words;
 use crate::host::Stream;
 use crate::tasks::{HostEnd, HostEvent, HostOutcome};
 use crate::text::{Delivery, OutputFilter};
-
-/// The name shown in place of a host for a task without hosts (F19).
-const LOCAL_ONLY: &str = "<local-only>";
-/// The number of hosts up to which the table also lists those without problems.
-const MAX_ROWS: usize = 50;
 
 /// The stream that a line is printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,10 +136,6 @@ impl HostLines {
     }
 }
 
-fn name_of(host: Option<&Arc<str>>) -> &str {
-    host.map_or(LOCAL_ONLY, |host| host)
-}
-
 /// Returns a message as one line, in which control characters are escaped.
 fn stderr_line(text: &str) -> HostLine {
     HostLine {
@@ -256,218 +246,10 @@ fn outcome_json(end: &HostEnd) -> Json {
     }
 }
 
-/// An outcome reduced to one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OutcomeWord {
-    Ok,
-    Changed,
-    Failed,
-    Skipped,
-    Unreachable,
-}
-
-impl OutcomeWord {
-    const ALL: [Self; 5] = [
-        Self::Ok,
-        Self::Changed,
-        Self::Failed,
-        Self::Skipped,
-        Self::Unreachable,
-    ];
-
-    fn of(outcome: &HostOutcome) -> Self {
-        match outcome {
-            HostOutcome::Ok => Self::Ok,
-            HostOutcome::Changed => Self::Changed,
-            HostOutcome::Failed { .. } => Self::Failed,
-            HostOutcome::Skipped { .. } => Self::Skipped,
-            HostOutcome::Unreachable { .. } => Self::Unreachable,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Changed => "changed",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-            Self::Unreachable => "unreachable",
-        }
-    }
-}
-
-/// The results of one host: a row of the summary table.
-#[derive(Debug, Clone, Default)]
-struct HostRow {
-    counts: [usize; 5],
-    elapsed: Duration,
-    /// The reason of the last failed, skipped or unreachable outcome.
-    note: String,
-}
-
-impl HostRow {
-    fn count(&self, word: OutcomeWord) -> usize {
-        self.counts[word as usize]
-    }
-
-    fn runs(&self) -> usize {
-        self.counts.iter().sum()
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.count(OutcomeWord::Ok) + self.count(OutcomeWord::Changed) == self.runs()
-    }
-}
-
-/// Collects the results of each host.
-#[derive(Debug, Default)]
-pub struct HostSummary {
-    order: Vec<Arc<str>>,
-    rows: HashMap<Arc<str>, HostRow>,
-}
-
-impl HostSummary {
-    /// Updates the results with an event.
-    pub fn event(&mut self, event: &HostEvent) {
-        let end = match event {
-            HostEvent::TaskStarted { hosts, .. } => {
-                // The rows follow the order of the hosts, not that in which they end.
-                for host in hosts {
-                    self.add(host);
-                }
-                return;
-            }
-            HostEvent::HostFinished(end) => end,
-            _ => return,
-        };
-        let name: Arc<str> = name_of(end.host.as_ref()).into();
-        self.add(&name);
-        let row = self.rows.entry(name).or_default();
-        row.counts[OutcomeWord::of(&end.outcome) as usize] += 1;
-        row.elapsed += end.elapsed;
-        match &end.outcome {
-            HostOutcome::Failed {
-                reason, last_line, ..
-            } => {
-                row.note = match last_line {
-                    Some(line) => format!("{reason}: {line}"),
-                    None => reason.clone(),
-                }
-            }
-            HostOutcome::Skipped { reason } | HostOutcome::Unreachable { reason, .. } => {
-                row.note.clone_from(reason);
-            }
-            HostOutcome::Ok | HostOutcome::Changed => {}
-        }
-    }
-
-    /// Adds a row for a host unless it has one.
-    fn add(&mut self, name: &Arc<str>) {
-        if !self.rows.contains_key(name) {
-            self.order.push(Arc::clone(name));
-            self.rows.insert(Arc::clone(name), HostRow::default());
-        }
-    }
-
-    fn total(&self, word: OutcomeWord) -> usize {
-        self.rows.values().map(|row| row.count(word)).sum()
-    }
-
-    /// Returns the totals as text, such as `3 ok, 1 failed.`
-    pub fn totals_text(&self) -> String {
-        let counts = OutcomeWord::ALL.map(|word| (self.total(word), word.text()));
-        let counts: Vec<String> = counts
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, word)| format!("{count} {word}"))
-            .collect();
-        if counts.is_empty() {
-            return "Nothing ran.".to_owned();
-        }
-        counts.join(", ") + "."
-    }
-
-    /// Renders a table with a row per host.
-    ///
-    /// With many hosts, those without problems are only counted.
-    pub fn table(&self, width: u16) -> String {
-        let many = self.order.len() > MAX_ROWS;
-        let shown = self.order.iter().filter_map(|name| {
-            let row = &self.rows[name];
-            (!many || !row.is_quiet()).then_some((name, row))
-        });
-        let shown: Vec<(&Arc<str>, &HostRow)> = shown.collect();
-        let table = if shown.is_empty() {
-            String::new()
-        } else if self.rows.values().all(|row| row.runs() == 1) {
-            Self::results(&shown).render(width)
-        } else {
-            Self::counts(&shown).render(width)
-        };
-        let quiet = match self.order.len() - shown.len() {
-            0 => String::new(),
-            quiet => {
-                let hosts = words::count(quiet, "host");
-                format!("No problems on {hosts} not shown above.\n")
-            }
-        };
-        format!("{table}{quiet}{}\n", self.totals_text())
-    }
-
-    /// Returns a table with one outcome per host, for runs of a single task.
-    fn results(rows: &[(&Arc<str>, &HostRow)]) -> Table {
-        let mut table = Table::new(&["Host", "Result", "Time", "Why"]).align(2, Align::Right);
-        for (name, row) in rows {
-            let word = OutcomeWord::ALL
-                .into_iter()
-                .find(|word| row.count(*word) > 0);
-            let word = word.map_or("", OutcomeWord::text);
-            table.row([name.as_ref(), word, &words::seconds(row.elapsed), &row.note]);
-        }
-        table
-    }
-
-    /// Returns a table with the counts of outcomes per host.
-    fn counts(rows: &[(&Arc<str>, &HostRow)]) -> Table {
-        let headings = [
-            "Host",
-            "Ok",
-            "Changed",
-            "Failed",
-            "Skipped",
-            "Unreachable",
-            "Time",
-            "Why",
-        ];
-        let mut table = Table::new(&headings);
-        for column in 1..headings.len() - 1 {
-            table = table.align(column, Align::Right);
-        }
-        for (name, row) in rows {
-            let counts = row.counts.map(|count| count.to_string());
-            let mut cells = vec![name.to_string()];
-            cells.extend(counts);
-            cells.extend([words::seconds(row.elapsed), row.note.clone()]);
-            table.row(cells);
-        }
-        table
-    }
-
-    /// Returns the summary as the last JSON object of the stream.
-    pub fn json(&self, exit_code: u8) -> Json {
-        let mut totals = serde_json::Map::new();
-        totals.insert("event".to_owned(), json!("summary"));
-        for word in OutcomeWord::ALL {
-            totals.insert(word.text().to_owned(), json!(self.total(word)));
-        }
-        totals.insert("hosts".to_owned(), json!(self.order.len()));
-        totals.insert("exitCode".to_owned(), json!(exit_code));
-        Json::Object(totals)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn output(host: &str, stream: Stream, text: &str) -> HostEvent {
@@ -528,58 +310,6 @@ mod tests {
         [a] oh
         error: [a] `t` failed: exit code 3
         warning: [c] c port 22 refused the connection
-        ");
-    }
-
-    #[test]
-    fn the_table_says_what_came_of_each_host() {
-        let mut summary = HostSummary::default();
-        for event in [
-            end("a", "t", HostOutcome::Ok),
-            end("b", "t", failed()),
-            end("c", "t", unreachable()),
-        ] {
-            summary.event(&event);
-        }
-        insta::assert_snapshot!(summary.table(80), @r"
-        ────────────────────────────────────────────────────────────────
-         Host   Result        Time     Why
-        ────────────────────────────────────────────────────────────────
-         a      ok            1.250s
-         b      failed        1.250s   exit code 3: no space left
-         c      unreachable   1.250s   c port 22 refused the connection
-        ────────────────────────────────────────────────────────────────
-        1 ok, 1 failed, 1 unreachable.
-        ");
-        summary.event(&end("a", "u", HostOutcome::Changed));
-        insta::assert_snapshot!(summary.table(100), @r"
-        ──────────────────────────────────────────────────────────────────────────────────────────────────
-         Host   Ok   Changed   Failed   Skipped   Unreachable   Time     Why
-        ──────────────────────────────────────────────────────────────────────────────────────────────────
-         a       1         1        0         0             0   2.500s
-         b       0         0        1         0             0   1.250s   exit code 3: no space left
-         c       0         0        0         0             1   1.250s   c port 22 refused the connection
-        ──────────────────────────────────────────────────────────────────────────────────────────────────
-        1 ok, 1 changed, 1 failed, 1 unreachable.
-        ");
-        assert_eq!(summary.json(1)["failed"], 1);
-    }
-
-    #[test]
-    fn of_many_hosts_only_those_are_shown_that_need_a_look() {
-        let mut summary = HostSummary::default();
-        for host in 0..1000 {
-            summary.event(&end(&format!("h{host}"), "t", HostOutcome::Ok));
-        }
-        summary.event(&end("b", "t", failed()));
-        insta::assert_snapshot!(summary.table(80), @r"
-        ─────────────────────────────────────────────────────
-         Host   Result   Time     Why
-        ─────────────────────────────────────────────────────
-         b      failed   1.250s   exit code 3: no space left
-        ─────────────────────────────────────────────────────
-        No problems on 1000 hosts not shown above.
-        1000 ok, 1 failed.
         ");
     }
 }

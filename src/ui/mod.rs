@@ -1,41 +1,65 @@
 //! Renders view types as text and JSON.
 //!
 //! Makes no decisions and reads nothing of the system: width, colour and input come from the caller
-//! (`cli`). Only [`Progress`] and the prompts write by themselves, to the target they are given.
+//! (`cli`). Only the prompts write by themselves, to the target they are given.
 
+mod action;
 mod change;
 mod diagnostics;
 mod doctor;
 mod explain;
 mod history;
+mod host_groups;
+mod host_summary;
 mod hosts;
 mod inputs;
+mod job_result;
 mod json;
+mod layout;
+mod live;
+mod paint;
 mod plan;
-mod progress;
 mod prompt;
 mod sarif;
 mod skipped;
 mod states;
 mod status;
+mod step_summary;
 mod summary;
 mod table;
+pub mod upstream;
+mod value_diff;
+mod value_text;
 pub mod words;
 
+pub use action::{count_actions, done_counts};
 pub use change::ChangeView;
 pub use diagnostics::DiagnosticRenderer;
 pub use doctor::{CheckLine, DoctorView};
-pub use explain::{ExplainFact, ExplainView, LastChange, LinkView};
+pub use explain::{ExplainFact, ExplainView, FailureLine, LastChange, LinkView};
 pub use history::{JobLine, JobView, JobsView, TaskLine};
-pub use hosts::{HostColours, HostDetail, HostLines, HostSummary, OutputChannel, host_event};
-pub use inputs::{InputView, inputs_json, inputs_text};
+pub use host_groups::{group_hosts, host_list, without_name};
+pub use host_summary::HostSummary;
+pub use hosts::{HostColours, HostDetail, HostLines, OutputChannel, host_event};
+pub use inputs::{InputView, inputs_json};
+pub use job_result::{InstanceOutcome, InstanceRow, JobEnd, JobResult, TaskFailure, is_trouble};
 pub use json::{pretty, yaml};
-pub use plan::{PlanEntry, PlanNode, PlanTask, PlanView};
-pub use progress::Progress;
-pub use prompt::{read_approval, read_confirmation};
+pub use layout::Layout;
+pub use live::{
+    EndLines, GithubLog, GitlabLog, JsonEvents, LiveBlock, LiveSettings, PlainLog, ProgressEvent,
+    ProgressProblem, ProgressView, Replay, ReplayView, ReplayedJob,
+};
+pub use paint::Paint;
+pub use plan::{
+    PlanEntry, PlanInstance, PlanNode, PlanOperation, PlanTask, PlanText, PlanValue, PlanView,
+};
+pub use prompt::{Answer, job_question, read_approval, read_confirmation, states_question};
 pub use sarif::sarif;
 pub use skipped::{OrphanLine, SkippedView};
-pub use states::{StateCounts, StateDetail, StateLine, host_table, nested, state_lines};
-pub use status::{StatusLine, status_text};
+pub use states::{
+    HostStates, StateCounts, StateDetail, StateLine, host_states_text, nested, state_lines,
+};
+pub use status::{StatusLine, status_tree};
+pub use step_summary::{StepInstance, StepSummary};
 pub use summary::{QueryView, SummaryView, TaskEnd, TaskRow};
-pub use table::{Align, Table};
+pub use table::{Align, Table, TableLayout};

@@ -54,9 +54,16 @@ impl SkippedView {
     }
 
     /// Returns the entries for instances without a template in the JSON of plans.
-    pub(super) fn plan_json(&self) -> impl Iterator<Item = Json> {
-        self.orphans.iter().map(|orphan| {
+    ///
+    /// `is_plain` asks for plain words instead of those of Unfurl.
+    pub(super) fn plan_json(&self, is_plain: bool) -> impl Iterator<Item = Json> {
+        self.orphans.iter().map(move |orphan| {
             let mut item = orphan.json();
+            if is_plain {
+                item.insert("status".to_owned(), orphan.status.as_str().into());
+                let state = orphan.state.map(|state| state.to_string());
+                item.insert("state".to_owned(), state.into());
+            }
             item.insert("plan".to_owned(), Json::Array(Vec::new()));
             Json::Object(item)
         })

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::job_result::{JobEnd, JobResult};
+use super::paint::{Paint, Tone};
 use super::{Align, SkippedView, Table, words};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::value::Value;
@@ -33,6 +35,8 @@ pub struct SummaryView {
     pub skipped: SkippedView,
     /// The expression evaluated after the job, with its result.
     pub query: Option<QueryView>,
+    /// The result for people.
+    pub result: JobResult,
 }
 
 /// The expression of `--query` and its result.
@@ -143,20 +147,6 @@ impl TaskCounts {
         }
         counts
     }
-
-    /// Returns the counts as a phrase.
-    pub fn text(&self) -> String {
-        format!(
-            "{} ({} changed, {} ok, {} failed, {} blocked, {} unknown, {} skipped)",
-            words::count(self.total, "task"),
-            self.changed,
-            self.ok,
-            self.error,
-            self.blocked,
-            self.unknown,
-            self.skipped
-        )
-    }
 }
 
 impl SummaryView {
@@ -165,28 +155,28 @@ impl SummaryView {
         TaskCounts::of(&self.tasks)
     }
 
-    /// Renders the summary as text. Its table has at most `width` columns.
-    pub fn text(&self, width: u16) -> String {
-        let mut text = format!("Job {} completed", self.id);
-        if self.tasks.is_empty() {
-            let status = self.status;
-            words::append(&mut text, format_args!(": {status}. No tasks ran.\n"));
-        } else {
-            if let Some(elapsed) = self.elapsed {
-                words::append(&mut text, format_args!(" in {}", words::seconds(elapsed)));
-            }
-            let counts = self.counts().text();
-            words::append(&mut text, format_args!(": {}. {counts}:\n\n", self.status));
+    /// Renders the summary as text: a line per instance, failures, outputs, and the result as the last line.
+    ///
+    /// `verbose` adds a table of all tasks with their results, of at most `width` columns.
+    pub fn text(&self, width: u16, paint: Paint, verbose: bool) -> String {
+        let mut text = String::new();
+        if verbose && !self.tasks.is_empty() {
             text.push_str(&self.table().render(width));
             self.write_task_outputs(&mut text);
+            text.push('\n');
         }
+        text.push_str(&self.result.text(self.id, paint));
         text.push_str(&self.skipped.text());
-        self.write_outputs(&mut text);
+        self.write_outputs(&mut text, paint);
         if let Some(query) = &self.query {
             text.push('\n');
             text.push_str(&query.text());
         }
-        text
+        let line = self.result.line(self.id, self.elapsed, paint);
+        match text.trim_matches('\n') {
+            "" => line,
+            text => format!("{text}\n\n{line}"),
+        }
     }
 
     fn table(&self) -> Table {
@@ -231,13 +221,22 @@ impl SummaryView {
         }
     }
 
-    fn write_outputs(&self, text: &mut String) {
+    /// Writes the outputs, which are those of things that exist: not after a teardown or a dry run.
+    fn write_outputs(&self, text: &mut String, paint: Paint) {
         let outputs = self.outputs.as_map().filter(|outputs| !outputs.is_empty());
-        if let Some(outputs) = outputs {
-            text.push_str("\nOutputs:\n");
-            for (name, value) in outputs {
-                words::append(text, format_args!("    {name}: {value}\n"));
-            }
+        let is_dry = matches!(self.result.end, JobEnd::DryRun | JobEnd::DryRunFailed);
+        let Some(outputs) = outputs.filter(|_| !is_dry && self.result.workflow != "undeploy")
+        else {
+            return;
+        };
+        words::append(
+            text,
+            format_args!("\n{}\n", paint.tone(Tone::Strong, "Outputs:")),
+        );
+        for (name, value) in outputs {
+            let name = words::one_line(name);
+            let value = output_text(value, paint).replace('\n', "\n      ");
+            words::append(text, format_args!("  {name}: {value}\n"));
         }
     }
 
@@ -297,6 +296,17 @@ impl SummaryView {
     }
 }
 
+/// Returns the value of an output: texts as they are, lists and maps as JSON.
+fn output_text(value: &Value, paint: Paint) -> String {
+    if value.is_null() {
+        return paint.tone(Tone::Dim, "(no value)");
+    }
+    match value.redacted() {
+        value if value.as_list().is_some() || value.as_map().is_some() => json!(value).to_string(),
+        value => value.to_string(),
+    }
+}
+
 impl TaskEnd {
     /// Returns the word for the outcome in texts.
     pub const fn as_str(self) -> &'static str {
@@ -338,7 +348,7 @@ impl TaskRow {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn row(end: TaskEnd, target: &str, status: Option<Status>, target_status: Status) -> TaskRow {
@@ -361,7 +371,7 @@ mod tests {
         }
     }
 
-    fn sample() -> SummaryView {
+    pub(in super::super) fn sample() -> SummaryView {
         let mut tasks = vec![
             row(TaskEnd::Success, "db", Some(Status::Ok), Status::Pending),
             row(TaskEnd::Failed, "web", Some(Status::Error), Status::Error),
@@ -389,14 +399,48 @@ mod tests {
             external: Vec::new(),
             skipped: SkippedView::default(),
             query: None,
+            result: JobResult::default(),
         }
     }
 
     #[test]
-    fn the_text_has_a_header_a_table_and_the_outputs() {
-        insta::assert_snapshot!(sample().text(100), @r"
-        Job A6BL7Jg00000 completed in 0.108s: error. 4 tasks (1 changed, 1 ok, 1 failed, 1 blocked, 0 unknown, 1 skipped):
+    fn the_result_is_the_last_line_after_outputs_and_query() {
+        let mut job = sample();
+        job.result.workflow = "deploy".to_owned();
+        job.query = Some(QueryView {
+            expression: "::db".to_owned(),
+            result: Value::Null,
+        });
+        if let Value::Map(outputs) = &mut job.outputs {
+            let outputs = Arc::make_mut(outputs);
+            outputs.insert("list".into(), Value::list([Value::from("a"), true.into()]));
+            outputs.insert("lines".into(), Value::from("a\nb"));
+            outputs.insert("later".into(), Value::Null);
+        }
+        insta::assert_snapshot!(job.text(100, Paint::plain(), false), @r#"
+        Outputs:
+          url: http://127.0.0.1/
+          key: <<REDACTED>>
+          list: ["a",true]
+          lines: a
+              b
+          later: (no value)
 
+        Query: ::db
+        No results found
+
+        Nothing to do.
+        "#);
+        job.result.workflow = "undeploy".to_owned();
+        job.query = None;
+        assert_eq!(job.text(100, Paint::plain(), false), "Nothing to do.\n");
+    }
+
+    #[test]
+    fn a_verbose_summary_lists_all_tasks() {
+        let mut job = sample();
+        job.outputs = Value::Null;
+        insta::assert_snapshot!(job.text(100, Paint::plain(), true), @r"
         ─────────────────────────────────────────────────────────────────────────────────
          Task          Resource   Operation   Reason   Status       State        Changed
         ─────────────────────────────────────────────────────────────────────────────────
@@ -408,27 +452,7 @@ mod tests {
 
         Task 2 output: {'stdout': 'hi\n', 'rc': 1}
 
-        Outputs:
-            url: http://127.0.0.1/
-            key: <<REDACTED>>
-        ");
-    }
-
-    #[test]
-    fn a_job_without_tasks_says_so() {
-        let mut job = sample();
-        job.tasks.clear();
-        job.outputs = Value::Null;
-        job.status = Status::Ok;
-        job.query = Some(QueryView {
-            expression: "::db".to_owned(),
-            result: Value::Null,
-        });
-        insta::assert_snapshot!(job.text(100), @"
-        Job A6BL7Jg00000 completed: ok. No tasks ran.
-
-        Query: ::db
-        No results found
+        Nothing to do.
         ");
     }
 

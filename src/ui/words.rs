@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::time::Duration;
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 use crate::text::escape_controls;
 
 /// Returns a count with its noun, such as `1 task` or `2 tasks`.
@@ -28,9 +30,40 @@ fn plural(noun: &str) -> String {
     }
 }
 
+/// Formats a number with separators between groups of three digits, such as `3,000`.
+pub fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// Formats a duration in seconds with milliseconds, such as `0.108s`.
 pub fn seconds(time: Duration) -> String {
     format!("{:.3}s", time.as_secs_f64())
+}
+
+/// Formats a duration for people: `40 ms`, `0.3 s`, `12 s`, `3m10s`, `2h05m`.
+pub fn duration(time: Duration) -> String {
+    let milliseconds = time.as_micros().saturating_add(500) / 1000;
+    if (1..95).contains(&milliseconds) {
+        return format!("{milliseconds} ms");
+    }
+    let tenths = time.saturating_add(Duration::from_millis(50)).as_millis() / 100;
+    let seconds = time.saturating_add(Duration::from_millis(500)).as_secs();
+    match (tenths % 10, seconds / 60, seconds % 60) {
+        (1.., 0, _) if tenths < 100 => format!("{}.{} s", tenths / 10, tenths % 10),
+        (_, 0, _) => format!("{seconds} s"),
+        (_, minutes @ ..60, 0) => format!("{minutes}m"),
+        (_, minutes @ ..60, seconds) => format!("{minutes}m{seconds:02}s"),
+        (_, minutes, _) if minutes % 60 == 0 => format!("{}h", minutes / 60),
+        (_, minutes, _) => format!("{}h{:02}m", minutes / 60, minutes % 60),
+    }
 }
 
 /// Lists names as a sentence does: `` `a`, `b` and `c` ``.
@@ -69,6 +102,26 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     }
     let retained = text.chars().take(width.saturating_sub(1));
     Cow::Owned(retained.chain(['…']).collect())
+}
+
+/// Cuts a text to `columns` columns of a terminal and marks the cut with an ellipsis.
+pub fn shorten_to_columns(text: &str, columns: usize) -> Cow<'_, str> {
+    if text.width() <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    let mut left = columns.saturating_sub(1);
+    for c in text.chars() {
+        let Some(rest) = left.checked_sub(c.width().unwrap_or(0)) else {
+            break;
+        };
+        left = rest;
+        shown.push(c);
+    }
+    if columns > 0 {
+        shown.push('…');
+    }
+    Cow::Owned(shown)
 }
 
 /// Formats a time of the records (`2026-11-21-16-13-35-276629`) for people.
@@ -119,8 +172,41 @@ mod tests {
     }
 
     #[test]
+    fn digits_of_large_numbers_are_grouped() {
+        let all = [0, 999, 1_000, 45_678, 1_234_567].map(thousands);
+        assert_eq!(all, ["0", "999", "1,000", "45,678", "1,234,567"]);
+    }
+
+    #[test]
     fn seconds_have_three_decimals() {
         assert_eq!(seconds(Duration::from_micros(108_400)), "0.108s");
+    }
+
+    #[test]
+    fn durations_have_two_units_at_most() {
+        let shown = |millis| duration(Duration::from_millis(millis));
+        assert_eq!(shown(0), "0 s");
+        assert_eq!(duration(Duration::from_micros(400)), "0 s");
+        assert_eq!(shown(49), "49 ms");
+        assert_eq!(shown(95), "0.1 s");
+        assert_eq!(shown(310), "0.3 s");
+        assert_eq!(shown(3_000), "3 s");
+        assert_eq!(shown(9_960), "10 s");
+        assert_eq!(shown(12_400), "12 s");
+        assert_eq!(shown(59_700), "1m");
+        assert_eq!(shown(185_000), "3m05s");
+        assert_eq!(shown(190_000), "3m10s");
+        assert_eq!(shown(7_500_000), "2h05m");
+        assert_eq!(shown(7_200_000), "2h");
+        assert!(duration(Duration::MAX).ends_with('h'));
+    }
+
+    #[test]
+    fn texts_are_cut_by_the_columns_that_they_take() {
+        assert_eq!(shorten_to_columns("日本語", 6), "日本語");
+        assert_eq!(shorten_to_columns("日本語", 5), "日本…");
+        assert_eq!(shorten_to_columns("日本語", 4), "日…");
+        assert_eq!(shorten_to_columns("abc", 0), "");
     }
 
     #[test]

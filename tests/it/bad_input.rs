@@ -379,8 +379,8 @@ fn wrong_values_of_options_are_refused() {
     }
     assert_eq!(env.names(), ["ensemble.yaml"]);
     env.unfurl(["plan", "--instance", "nope"])
-        .succeeds()
-        .says(&["warning", "`--instance nope` selects nothing"]);
+        .exits(64)
+        .says(&["error", "`--instance nope` selects nothing"]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn a_record_is_committed_and_a_second_deploy_commits_nothing() {
     assert_eq!(files_of(&env, ".", "HEAD"), RECORD);
     assert_eq!(
         subjects(&env, ".", "HEAD"),
-        ["Updating status for job ID", "ensemble"]
+        ["deploy: create 1 (a) [job ID]", "ensemble"]
     );
     assert_eq!(env.git(&["status", "--porcelain"]), "");
     let head = env.git(&["rev-parse", "HEAD"]);
@@ -125,7 +125,7 @@ fn an_earlier_record_that_was_not_committed_goes_along() {
 fn a_dry_run_and_a_declined_job_commit_nothing() {
     let env = with_repository(&["a"]);
     deploy(&env, ".", &["--commit", "--dryrun"]).succeeds();
-    env.unfurl(["deploy", "--commit"]).succeeds();
+    env.unfurl(["deploy", "--commit"]).exits(1);
     assert_eq!(subjects(&env, ".", "HEAD"), ["ensemble"]);
 }
 

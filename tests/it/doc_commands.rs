@@ -240,7 +240,7 @@ static PLACEHOLDERS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             r"\b\d{4}-\d\d-\d\d[ T-]\d\d[:-]\d\d[:-]\d\d([-.]\d+)?( ?UTC|Z)?\b",
             "TIME",
         ),
-        (r"\b\d+(\.\d+)?(ms|s)\b", "SECONDS"),
+        (r"\b(\d+m)?\d+(\.\d+)? ?(ms|s)\b", "SECONDS"),
         (r"\b\d+(\.\d+)? [KMGT]iB\b", "SIZE"),
         (r"\b[0-9a-f]{40}\b", "COMMIT"),
         (

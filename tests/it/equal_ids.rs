@@ -84,7 +84,7 @@ fn a_job_with_the_id_of_another_clone_gets_a_new_id_before_its_push() {
         .collect();
     assert_eq!(jobs, ["A63456700000", "A63456710000"], "{run}");
     let message = env.git(&["-C", "origin.git", "log", "-1", "--format=%s", "main"]);
-    assert_eq!(message, "Updating status for job A63456710000");
+    assert_eq!(message, "deploy: create 1 (b) [job A63456710000]");
     for folder in ["b", "origin.git"] {
         is_whole(&env, folder);
     }

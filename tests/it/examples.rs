@@ -208,10 +208,10 @@ fn the_states_example_finds_drift_and_repairs_it() {
     assert_all(&env, "ok");
     // The input has not changed, so no task runs.
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
-    assert!(run.all().contains("Nothing to do."), "{run}");
+    assert!(run.all().contains("Nothing to do"), "{run}");
 
     env.write("site/index.html", "<h1>Oops\n");
-    let run = env.unfurl(["check", "--approve"]).succeeds();
+    let run = env.unfurl(["-v", "check", "--approve"]).succeeds();
     assert_all(&env, "degraded");
     assert!(run.all().contains("page (file.managed)"), "{run}");
     assert!(run.all().contains("-<h1>Oops"), "{run}");

@@ -85,7 +85,7 @@ pub(crate) fn sh(text: &str) -> Command {
 }
 
 pub(crate) fn run(chain: ExecutorChain, command: Command) -> (RunOutput, Vec<String>) {
-    let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
+    let runner = LocalRunner::start(RunLimits::default()).unwrap();
     perform(&runner, chain, command)
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn as_user(user: &str, chain: ExecutorChain, command: Command) -> Run
         .to_vec();
     words.extend(command.program.argv());
     command.program = Program::Argv(words);
-    let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
+    let runner = LocalRunner::start(RunLimits::default()).unwrap();
     runner.submit(1, *request);
     let RunnerEvent::Ended(_, result) = runner.recv().unwrap() else {
         panic!("it must have ended");
@@ -255,7 +255,7 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
         max_running: 1,
         ..RunLimits::default()
     };
-    let runner = LocalRunner::start(limits, None).unwrap();
+    let runner = LocalRunner::start(limits).unwrap();
     let splay = ChainExecutor::Splay {
         seconds: 3600,
         spread: Spread::Rank,

@@ -237,7 +237,7 @@ fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads(
 #[test]
 fn an_expression_that_is_wrong_by_itself_is_shown_where_it_stands() {
     let env = broken("{command: {eval: {concat: [a, b], sep: {eval: '::a['}}}}");
-    let run = env.unfurl(["plan"]).succeeds();
+    let run = env.unfurl(["plan"]).exits(64);
     insta::assert_snapshot!(run.stderr, @"
     error: Standard.configure of `web`: `::a[` is not an expression: a `]` is missing at character 5
       --> ensemble.yaml:24:35

@@ -227,7 +227,10 @@ fn the_reflogs_name_each_commit() {
     deploy(&env, ".", &["--commit"]).succeeds();
     for of in ["HEAD", "main"] {
         let log = env.git(&["reflog", "-1", "--format=%gs %gn <%ge>", of]);
-        assert!(log.starts_with("commit: Updating status for job "), "{log}");
+        assert!(
+            log.starts_with("commit: deploy: create 1 (a) [job "),
+            "{log}"
+        );
         assert!(log.ends_with(" tester <tester@example.com>"), "{log}");
         let before = env.git(&["rev-parse", &format!("{of}@{{1}}")]);
         assert_eq!(before, env.git(&["rev-parse", "HEAD~1"]));

@@ -225,7 +225,7 @@ fn global_options_work_before_and_after_the_command() {
         &["-v", "deploy", "-a", "--force"],
         &["deploy", "-a", "--force", "--loglevel", "verbose"],
     ] {
-        env.unfurl(words).succeeds().says(&["verbose: "]);
+        env.unfurl(words).succeeds().prints(&[" (success) "]);
     }
     env.unfurl(["deploy", "-a", "--force", "-vv"]).succeeds();
     env.unfurl(["deploy", "-a", "--force", "--logfile", "own.log"])
@@ -235,7 +235,7 @@ fn global_options_work_before_and_after_the_command() {
     // Words of a command that a task runs stay with it.
     env.unfurl(["run", "-a", "--", "echo", "-q", "-v"])
         .succeeds()
-        .prints(&["-q -v"]);
+        .says(&["-q -v"]);
     // The option of the command goes before the variable.
     with_variable(&env, "UNFURL_HOME", "other", &["plan", "--home", ""]).succeeds();
 }

@@ -82,8 +82,8 @@ fn a_job_says_whose_its_lock_is_and_leaves_nothing_of_it() {
 #[test]
 fn the_lock_goes_if_the_user_declines_or_the_ensemble_is_wrong() {
     let env = TestEnv::with_example("hello");
-    let run = env.unfurl(["deploy"]).succeeds();
-    assert!(run.stdout.contains("Nothing was done."), "{run}");
+    let run = env.unfurl(["deploy"]).exits(1);
+    assert!(run.stdout.contains("Nothing was done: "), "{run}");
     has_no_lock(&env);
     env.write("ensemble.yaml", "apiVersion: unfurl/v1alpha1\nkind: [");
     env.unfurl(["deploy", "--approve"]).exits(64);

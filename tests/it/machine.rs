@@ -49,7 +49,7 @@ fn probe(text: &str) -> Fact {
 
 /// Performs an action like a job does, and returns its result.
 fn perform(place: Location, chain: Option<ExecutorChain>, action: Action) -> ActionResult {
-    let runner = LocalRunner::start(RunLimits::default(), None).unwrap();
+    let runner = LocalRunner::start(RunLimits::default()).unwrap();
     let request = ActionRequest {
         chain: chain.map(Arc::new),
         ..ActionRequest::new(place, action)

@@ -9,9 +9,11 @@
 #[macro_use]
 mod requires;
 
+mod approval;
 mod artifacts;
 mod bad_input;
 mod clone;
+mod command_line;
 mod commit;
 #[cfg(feature = "fault-injection")]
 mod crash;
@@ -47,10 +49,13 @@ mod machine;
 mod memory;
 mod merging;
 mod model;
+mod names;
 mod nested;
 mod network;
 mod options;
 mod packages;
+mod pipelines;
+mod plan_text;
 mod predefined;
 mod previous_journals;
 mod process_limits;
@@ -75,11 +80,13 @@ mod shim;
 mod ssh_config;
 mod states;
 mod states_debian;
+mod summary_text;
 mod support;
 mod takeover;
 mod task_operations;
 mod tasks;
 mod teardown;
+mod terminal;
 mod upstream;
 mod validate;
 mod vault;

@@ -584,7 +584,7 @@ fn an_instance_that_a_task_adds_with_its_own_template_is_there_the_next_time() {
         saved["status"]["instances"]
     );
     let status = env.unfurl(["status"]).succeeds();
-    assert!(status.stdout.contains("'dynamic'"), "{status}");
+    assert!(status.stdout.contains("  dynamic  ok"), "{status}");
     env.unfurl(["teardown", "--approve"]).succeeds();
 }
 

@@ -76,11 +76,14 @@ fn every_file_of_the_repository_unfurl_can_be_imported_and_planned() {
         ("supervisor", &["create", "start"]),
         ("program", &["configure", "start"]),
     ] {
-        let (_, rest) = run.stdout.split_once(&format!("Node \"{node}\"")).unwrap();
-        let own = rest.split("Node \"").next().unwrap();
+        let (_, rest) = run.stdout.split_once(&format!(" {node} (")).unwrap();
+        let own = rest.split("\n\n").next().unwrap();
         for operation in operations {
             assert!(
-                own.contains(&format!("operation {operation} ")),
+                own.lines().any(|line| {
+                    let line = line.strip_prefix("    ").unwrap_or_default();
+                    line == *operation || line.starts_with(&format!("{operation}:"))
+                }),
                 "{node}: {own}"
             );
         }

@@ -93,7 +93,7 @@ fn an_instance_without_template_is_kept_and_named() {
     assert_eq!(summary["orphans"][1]["template"], "c");
     assert_eq!(env.tracked(), before, "{run}");
 
-    let plan = env.unfurl(["plan"]).succeeds();
+    let plan = env.unfurl(["-v", "plan"]).succeeds();
     assert!(
         plan.stdout
             .contains("b (template b): ok, configured, since 20"),

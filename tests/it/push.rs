@@ -42,7 +42,7 @@ fn a_record_is_committed_and_pushed() {
     assert_eq!(run.json()["commits"][0]["pushed"], "origin/main");
     assert_eq!(
         subjects(&env, "origin.git", "main"),
-        ["Updating status for job ID", "ensemble"]
+        ["deploy: create 1 (a) [job ID]", "ensemble"]
     );
     assert_eq!(
         env.git(&["-C", "a", "status", "--porcelain", "--branch"]),
@@ -103,7 +103,7 @@ fn records_of_the_same_instance_both_stay_and_the_push_is_refused() {
     assert_eq!(env.git(&["-C", "b", "rev-parse", "origin/main"]), theirs);
     assert_eq!(
         subjects(&env, "b", "main"),
-        ["Updating status for job ID", "ensemble"]
+        ["deploy: create 1 (a) [job ID]", "ensemble"]
     );
     assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "");
     let text = env.read("b/ensemble.yaml");

@@ -243,7 +243,7 @@ fn a_bring_up_that_fails_in_between_is_finished_by_the_next_job() {
 #[test]
 fn a_bring_up_that_is_cut_off_in_between_is_finished_by_the_next_job() {
     let env = three(
-        "              create: 'echo {{ SELF.a }}; test ! -e broken || kill -INT $PPID'
+        "              create: 'echo {{ SELF.a }}; test ! -e broken || { kill -INT $PPID; sleep 0.3; }'
               configure: echo configure
 ",
     );

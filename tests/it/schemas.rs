@@ -19,7 +19,7 @@ fn root() -> PathBuf {
 
 /// Validates documents with Python's `jsonschema`, which also checks the schema itself. Returns the path and
 /// the message of each error, per document.
-fn complaints(of: SchemaKind, documents: &[Json]) -> Vec<Vec<(String, String)>> {
+pub(crate) fn complaints(of: SchemaKind, documents: &[Json]) -> Vec<Vec<(String, String)>> {
     let request = json!({ "schema": schema(of), "documents": documents });
     let mut python = Command::new(target().join("unfurl-py/bin/python3"))
         .arg(root().join("tests/schema.py"))
@@ -75,6 +75,7 @@ fn the_schemas_in_the_repository_are_those_of_the_readers() {
         (SchemaKind::Ensemble, "ensemble"),
         (SchemaKind::Project, "project"),
         (SchemaKind::Tasks, "tasks"),
+        (SchemaKind::Progress, "progress"),
     ] {
         let path = root().join("schemas").join(name).with_extension("json");
         let own = TestEnv::new().unfurl(["schema", name]).succeeds().stdout;

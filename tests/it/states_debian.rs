@@ -137,6 +137,7 @@ impl Debian {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/states/debian");
         let output = Command::new(env!("CARGO_BIN_EXE_unfurl"))
             .args(["state", "apply", "base", "web", "db", "--output", "json"])
+            .arg("--approve")
             .arg("--file-root")
             .arg(data)
             .arg("--file-root")

@@ -257,7 +257,13 @@ impl TestEnv {
         Started::new(self.command(command, arguments))
     }
 
-    fn command<I: AsRef<OsStr>>(
+    /// Returns a command that runs in the working folder, with the environment of all calls.
+    pub(crate) fn prepared(&self, command: Command, arguments: &[&str]) -> Command {
+        self.command(command, arguments)
+    }
+
+    /// Prepares a call of a program with these arguments.
+    pub(crate) fn command<I: AsRef<OsStr>>(
         &self,
         mut command: Command,
         arguments: impl IntoIterator<Item = I>,

@@ -76,7 +76,9 @@ fn a_protected_instance_stays_with_all_that_it_needs() {
         "`b` is not changed: instance with \"protected\" directive",
         "`a` is not changed: required instances depend on it (use --force to override)",
     ]);
-    let plan = env.unfurl(["plan", "--workflow", "undeploy"]).succeeds();
+    let plan = env
+        .unfurl(["-v", "plan", "--workflow", "undeploy"])
+        .succeeds();
     assert!(
         plan.stdout.contains("Left alone:\n- b: instance with"),
         "{plan}"

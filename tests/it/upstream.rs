@@ -37,7 +37,7 @@ fn one_that_has_diverged_is_refused_with_the_commits_of_both() {
     let run = deploy(&env, "b", &[CHECK]).exits(1).says(&[
         "have diverged: only local: ",
         "own work; only remote: ",
-        "Updating status for job",
+        "deploy: ",
         "git pull --rebase",
         "--skip-upstream-check",
     ]);

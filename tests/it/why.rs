@@ -85,25 +85,27 @@ fn the_plan_says_what_has_changed_from_what_to_what_and_where() {
     edit(&env, "greeting: hello", "greeting: bye");
     edit(&env, "extra: 1", "extra: 2");
     let run = env.unfurl(["plan"]).succeeds();
-    insta::assert_snapshot!(shown(&env, &run), @r#"
-    Inputs:
-      greeting: "bye"   (spec.inputs, ensemble.yaml:4:22)   at the last job: "hello"
+    let text = shown(&env, &run);
+    let (heading, text) = text.split_once("\n\n").unwrap();
+    assert!(heading.starts_with("Plan for deploy of "), "{heading}");
+    insta::assert_snapshot!(text, @r#"
+    ~ change db (Db)   ensemble.yaml:20:9
+        configure: values have changed
+          $ echo 8080 bye 2
+          topology input greeting: "hello" -> "bye"   ensemble.yaml:4:22
+          property port: 80 -> 8080   ensemble.yaml:23:19
+          input extra: 1 -> 2   ensemble.yaml:30:26
+          property title: "hello" -> "bye" (follows from greeting)   ensemble.yaml:12:42
 
-    Plan for deploy:
+    ~ change web (tosca.nodes.Root)   ensemble.yaml:33:9
+        configure: values have changed
+          $ echo 8080
+          property port of db: 80 -> 8080   ensemble.yaml:23:19
 
-    Node "db" (ok, configured, managed):
-    - operation configure (reason: reconfigure)
-       topology input greeting: "hello" -> "bye"   ensemble.yaml:4:22
-       property port: 80 -> 8080   ensemble.yaml:23:19
-       input extra: 1 -> 2   ensemble.yaml:30:26
-       property title: "hello" -> "bye" (follows from greeting)   ensemble.yaml:12:42
-       input command: "echo 80 hello 1" -> "echo 8080 bye 2" (follows from extra, port, greeting)   ensemble.yaml:29:28
-       rendered at WORK/planned/tasks/db/configure
-    Node "web" (ok, configured, managed):
-    - operation configure (reason: reconfigure)
-       property port of db: 80 -> 8080   ensemble.yaml:23:19
-       input command: "echo 80" -> "echo 8080" (follows from port)   ensemble.yaml:38:15
-       rendered at WORK/planned/tasks/web/configure
+    Changes to inputs:
+      ~ greeting: "hello" -> "bye"   spec.inputs, ensemble.yaml:4:22
+
+    Plan: change 2.
     "#);
 }
 
@@ -137,12 +139,12 @@ fn the_plan_for_machines_has_reasons_where_they_are_asked_for() {
 fn every_reason_is_explained_in_words() {
     let env = deployed();
     let plan = |options: &[&str]| env.unfurl([&["plan"], options].concat()).succeeds().stdout;
-    assert!(plan(&["--force"]).contains("- operation configure (reason: force): `--force`"));
+    assert!(plan(&["--force"]).contains("    configure: `--force`\n"));
     env.unfurl(["teardown", "--approve", "--starttime", SECOND])
         .succeeds();
     let text = plan(&[]);
     assert!(
-        text.contains("(reason: missing): status is absent since A45678A"),
+        text.contains("    configure: status is absent since A45678A"),
         "{text}"
     );
 
@@ -153,13 +155,10 @@ fn every_reason_is_explained_in_words() {
     deploy(&env, FIRST).exits(64);
     let text = env.unfurl(["plan"]).succeeds().stdout;
     assert!(
-        text.contains("(reason: repair): status is error since A456789"),
+        text.contains("    configure: status is error since A456789"),
         "{text}"
     );
-    assert!(
-        text.contains("(reason: add): it does not exist yet"),
-        "{text}"
-    );
+    assert!(text.contains("    configure: does not exist yet"), "{text}");
 }
 
 #[test]
@@ -170,13 +169,12 @@ fn a_removal_says_what_it_leaves_alone() {
     ));
     deploy(&env, FIRST).succeeds();
     let run = env.unfurl(["plan", "--workflow", "undeploy"]).succeeds();
+    assert_eq!(run.stdout, "Nothing to do: 2 left alone (`-v` says why).\n");
+    let run = env
+        .unfurl(["-v", "plan", "--workflow", "undeploy"])
+        .succeeds();
     insta::assert_snapshot!(run.stdout, @r#"
-    Inputs:
-      greeting: "hello"   (spec.inputs, ensemble.yaml:4:22)
-
-    Plan for undeploy:
-
-    Nothing to do.
+    Nothing to do: 2 left alone.
 
     Left alone:
     - web: instance with "protected" directive
@@ -354,7 +352,7 @@ fn explain_answers_machines() {
         .succeeds()
         .json();
     let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
-    insta::assert_snapshot!(format!("{keys:?}"), @r#"["name", "key", "template", "type", "place", "exists", "status", "effective", "statusBecause", "state", "workflow", "inPlan", "tasks", "whyNot", "dependsOn", "dependents", "lastChange", "created"]"#);
+    insta::assert_snapshot!(format!("{keys:?}"), @r#"["name", "key", "template", "type", "place", "exists", "status", "effective", "statusBecause", "state", "workflow", "inPlan", "tasks", "whyNot", "dependsOn", "dependents", "failure", "lastChange", "created"]"#);
     assert_eq!(json["created"], "A45678900002");
     assert_eq!(json["lastChange"]["job"], "A45678900000");
     assert_eq!(json["dependsOn"][0]["reads"], serde_json::json!(["port"]));
@@ -367,23 +365,14 @@ fn history_lists_jobs_newest_first() {
     env.unfurl(["deploy", "--approve", "--force", "--starttime", SECOND])
         .succeeds();
     let run = env.unfurl(["history"]).succeeds();
-    insta::assert_snapshot!(run.stdout, @r"
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Job            Started                   Workflow   Status   Tasks                      Options
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-     A45678A00000   2024-05-06 07:08:10 UTC   deploy     ok       2 tasks: 1 changed, 2 ok   starttime =
-                                                                                             2024-05-06-07-08-10-000000,
-                                                                                             force
-     A45678900000   2024-05-06 07:08:09 UTC   deploy     ok       2 tasks: 2 changed, 2 ok   starttime =
-                                                                                             2024-05-06-07-08-09-000000
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+    insta::assert_snapshot!(run.stdout.replace('\t', "|"), @r"
+    Job|Started|Workflow|Status|Tasks|Options
+    A45678A00000|2024-05-06 07:08:10 UTC|deploy|ok|2 tasks: 1 changed, 2 ok|starttime = 2024-05-06-07-08-10-000000, force
+    A45678900000|2024-05-06 07:08:09 UTC|deploy|ok|2 tasks: 2 changed, 2 ok|starttime = 2024-05-06-07-08-09-000000
     ");
     let run = env.unfurl(["history", "--limit", "1"]).succeeds();
-    assert!(
-        run.stdout
-            .ends_with("and 1 earlier job; `--limit 0` shows all\n"),
-        "{run}"
-    );
+    assert_eq!(run.stdout.lines().count(), 2, "{run}");
+    run.says(&["and 1 earlier job; `--limit 0` shows all"]);
     let json = env
         .unfurl(["history", "--output", "json"])
         .succeeds()
@@ -399,19 +388,16 @@ fn history_shows_what_a_job_changed() {
     edit(&env, "port: 80\n", "port: 8080\n");
     deploy(&env, SECOND).succeeds();
     let run = env.unfurl(["history", "A45678A0"]).succeeds();
-    insta::assert_snapshot!(shown(&env, &run), @r#"
+    insta::assert_snapshot!(shown(&env, &run).replace('\t', "|"), @r#"
     Job A45678A00000, deploy, TIME: ok
       tasks: 2 tasks (1 changed, 2 ok, 0 failed, 0 blocked, 0 unknown, 0 skipped)
       options: starttime = 2024-05-06-07-08-10-000000
       job before: A45678900000
       record: changes/job2024-05-06-07-08-10-A45678A0.yaml
 
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-     Task           Target   Operation   Reason        Status   Instance   Changed   Ended
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-     A45678A00001   db       configure   reconfigure   ok       ok         Yes       TIME
-     A45678A00002   web      configure   reconfigure   ok       ok         No        TIME
-    ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+    Task|Target|Operation|Reason|Status|Instance|Changed|Ended
+    A45678A00001|db|configure|reconfigure|ok|ok|Yes|TIME
+    A45678A00002|web|configure|reconfigure|ok|ok|No|TIME
 
     A45678A00001: configure of db
     - attribute url: "http://x:80" -> "http://x:8080"
@@ -523,9 +509,9 @@ fn the_values_that_create_read_are_explained_too() {
     deploy(&env, FIRST).succeeds();
     edit(&env, "greeting: hello", "greeting: bye");
     let run = env.unfurl(["plan"]).succeeds();
-    let create = run.stdout.split("- operation ").nth(1).unwrap();
+    let create = run.stdout.split("ensemble.yaml:20:9\n").nth(1).unwrap();
     assert!(
-        create.starts_with("create (reason: reconfigure)\n"),
+        create.starts_with("    create: values have changed\n"),
         "{run}"
     );
     assert!(

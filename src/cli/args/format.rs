@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 
 use crate::name::EnumWords;
 use crate::system::fs::is_dir;
@@ -31,6 +31,37 @@ pub(in crate::cli) enum OutputFormat {
     Json,
     /// No output
     None,
+}
+
+/// The wording of plans, summaries and the status for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(in crate::cli) enum TextFormat {
+    /// The texts of this program
+    #[default]
+    Default,
+    /// The texts of Unfurl, for programs that read them
+    Unfurl,
+}
+
+/// The option that selects the wording of texts.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(in crate::cli) struct TextFormatArg {
+    /// The wording of the plan, the summary and the status
+    #[arg(
+        long = "format",
+        env = "UNFURL_FORMAT",
+        value_enum,
+        default_value = "default",
+        value_name = "FORMAT"
+    )]
+    pub(in crate::cli) format: TextFormat,
+}
+
+impl TextFormatArg {
+    /// Returns true if the texts of Unfurl are wanted.
+    pub(in crate::cli) fn is_unfurl(self) -> bool {
+        self.format == TextFormat::Unfurl
+    }
 }
 
 /// The formats in which a run over hosts shows its progress.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 
 use crate::cli::args::format::{existing_folder, limit_size, positive_duration};
 
@@ -11,6 +11,20 @@ use crate::cli::args::format::{existing_folder, limit_size, positive_duration};
 const LEVELS: [&str; 8] = [
     "trace", "debug", "verbose", "info", "warning", "warn", "error", "critical",
 ];
+
+/// The display of running work on the error output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(in crate::cli) enum ProgressMode {
+    /// A live display on a terminal, groups in pipelines of GitHub and GitLab, `plain` elsewhere
+    #[default]
+    Auto,
+    /// The output of each task when it ends
+    Plain,
+    /// Events as JSON, one per line
+    Json,
+    /// Only the output of tasks and messages
+    None,
+}
 
 /// Global options, which all commands take.
 #[derive(Debug, Args)]
@@ -27,6 +41,17 @@ pub(in crate::cli) struct Global {
     /// Lowest message level to show: trace, debug, verbose, info, warning, error, critical
     #[arg(long, global = true, env = "UNFURL_LOGGING", value_name = "LEVEL", ignore_case = true, value_parser = LEVELS, hide_possible_values = true)]
     pub(in crate::cli) loglevel: Option<String>,
+    /// How running jobs are shown: live or by task (auto), plain, json (events, one per line), none
+    #[arg(
+        long,
+        global = true,
+        env = "UNFURL_PROGRESS",
+        value_name = "WORD",
+        default_value = "auto",
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    pub(in crate::cli) progress: ProgressMode,
     /// File for the log of the job
     #[arg(long, global = true, env = "UNFURL_LOGFILE", value_name = "PATH")]
     pub(in crate::cli) logfile: Option<PathBuf>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::cli::args::format::{OutputFormat, one_of};
+use crate::cli::args::format::{OutputFormat, TextFormatArg, one_of};
 use crate::cli::args::format::{duration, limit_size};
 use crate::name::{InstanceName, TemplateName};
 use crate::plan::{ChangeDetection, Repair};
@@ -83,6 +83,11 @@ pub(in crate::cli) struct CommonJobArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: OutputFormat,
+    #[command(flatten)]
+    pub(in crate::cli) text: TextFormatArg,
+    /// Show all instances, values and differences of the plan in full
+    #[arg(long)]
+    pub(in crate::cli) detail: bool,
     /// Print this output although it is a secret, to the standard output only; may be given more than
     /// once
     #[arg(long, value_name = "OUTPUT")]
@@ -204,6 +209,14 @@ pub(in crate::cli) struct RemovalArgs {
     /// Also delete instances that this ensemble did not create
     #[arg(long)]
     pub(in crate::cli) destroyunmanaged: bool,
+}
+
+/// The option that decides when a plan ends with an exit code.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct PlanExitArgs {
+    /// When the exit code is 64: if a task cannot be rendered, or never
+    #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
+    pub(in crate::cli) jobexitcode: JobExitCode,
 }
 
 /// The option that replaces the workflow by another one.

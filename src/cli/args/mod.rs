@@ -4,4 +4,5 @@ pub(super) mod format;
 pub(super) mod global;
 pub(super) mod host;
 pub(super) mod job;
+pub(super) mod replay;
 pub(super) mod state;

@@ -14,8 +14,8 @@ use crate::ui::StateDetail;
 ///
 /// State files (`.sls`) describe the desired state of a host in the format of Salt: YAML with Jinja
 /// templates. They are read from the folder `states` in the current folder, or from the folders of
-/// `--file-root`. Without a host, they are applied to this machine. Hosts need neither an agent nor
-/// Python.
+/// `--file-root`. Hosts need neither an agent nor Python. `apply` changes hosts, so its hosts must be
+/// named: `-H @local` is this machine. Without a host, all other commands work on this machine.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StateArgs {
     #[command(subcommand)]
@@ -95,10 +95,17 @@ pub(in crate::cli) struct ApplyArgs {
 /// The order in which hosts run their states, and the treatment of failures.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Order and failures")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each field is a separate option"
+)]
 pub(in crate::cli) struct RunOptions {
     /// Show what would be changed, with commands and differences, without changing anything
     #[arg(long, alias = "test")]
     pub(in crate::cli) dryrun: bool,
+    /// Do not ask before running; needed where nobody can be asked
+    #[arg(long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(in crate::cli) approve: bool,
     /// Run one host after the other
     #[arg(long, conflicts_with = "no_wait")]
     pub(in crate::cli) serial: bool,
@@ -152,8 +159,9 @@ pub(in crate::cli) struct ShowArgs {
 /// Apply a single Salt state to hosts, without a state file
 ///
 /// `unfurl op pkg.installed nginx -H web1` installs a package; `unfurl op file.managed /etc/motd
-/// 'contents=hello'` writes a file on this machine. An argument without `=` is the name of the
-/// managed object. Values are read as YAML.
+/// 'contents=hello' -H @local` writes a file on this machine. The hosts must be named, except for
+/// `--dryrun`, which looks at this machine then. An argument without `=` is the name of the managed
+/// object. Values are read as YAML.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct OpArgs {
     /// The state module and its function, such as `service.running`

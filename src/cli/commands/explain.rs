@@ -21,7 +21,7 @@ use crate::ops::{self, Failure};
 use crate::plan::{Reason, exclusion_reason};
 use crate::topology::QuerySubject;
 use crate::topology::{Creator, EntityKind};
-use crate::ui::{ExplainFact, ExplainView, LastChange, LinkView, words};
+use crate::ui::{ExplainFact, ExplainView, FailureLine, LastChange, LinkView, words};
 use crate::value::{Handle, Value};
 
 /// Explain an instance: why the next job would change it or not, its dependencies and its last
@@ -91,7 +91,10 @@ pub(in crate::cli) fn explain(args: ExplainArgs, cx: &Context) -> Result<u8, Fai
     let view = view(&explained);
     match format {
         OutputFormat::Json => cx.output.json(&view.json()),
-        OutputFormat::Text => cx.output.print_result(&view.text(cx.output.width)),
+        OutputFormat::Text => {
+            let text = view.text(cx.output.width, cx.output.result_paint());
+            cx.output.print_styled_result(&text);
+        }
         OutputFormat::None => {}
     }
     Ok(0)
@@ -129,10 +132,44 @@ fn instance(explained: &Explanation, handle: Handle, places: &SourceLocator<'_>)
         status_reason: status_reason(explained, handle),
         facts: facts(explained, handle),
         last_change: last_change(explained, handle),
+        failure: failure(explained, handle, places),
         ..ExplainView::default()
     };
     add_tasks(explained, handle, places, &mut view);
     view
+}
+
+/// Returns the last failure of an instance, if nothing has succeeded since.
+fn failure(
+    explained: &Explanation,
+    handle: Handle,
+    places: &SourceLocator<'_>,
+) -> Option<FailureLine> {
+    let topology = &explained.topology;
+    let failure = explained.failures.get(&topology.unique_key(handle))?;
+    let operations = topology
+        .entity(handle)
+        .node()
+        .map(|node| &node.template.operations);
+    let mut declared = operations.into_iter().flat_map(|it| it.interfaces());
+    let span = declared.find_map(|interface| {
+        let operation = interface.operations.get(failure.operation.as_str())?;
+        operation.is_implemented().then_some(operation.span)
+    });
+    let failed = |other: &&Handle| {
+        let failure = explained.failures.get(&topology.unique_key(**other));
+        failure.is_some_and(|failure| !failure.is_blocked)
+    };
+    let cause = explained.dependencies.keys().find(failed);
+    Some(FailureLine {
+        operation: failure.operation.clone(),
+        time: failure.time.clone(),
+        job: failure.job.to_string(),
+        messages: failure.messages.clone(),
+        is_blocked: failure.is_blocked,
+        cause: cause.map(|of| topology.entity(*of).name.to_string()),
+        location: span.and_then(|span| places.locate(span)),
+    })
 }
 
 fn template(

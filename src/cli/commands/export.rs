@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use serde_json::json;
 
-use crate::cli::args::format::one_of;
+use crate::cli::args::format::{HostOutput, one_of};
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::job::LogLevel;
@@ -32,6 +33,9 @@ pub(in crate::cli) struct ExportArgs {
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
+    /// Format of errors and of the answer to `--file`; the result has the format of `--format`
+    #[arg(long, value_enum, default_value = "text")]
+    output: HostOutput,
     /// Write to this file instead of the standard output
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
@@ -82,6 +86,10 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         Format::Environments => ExportFormat::Environments,
         Format::Deployment => ExportFormat::Deployment,
         Format::Deployments => ExportFormat::Deployments,
+        Format::ModelYaml if args.output == HostOutput::Json && args.file.is_none() => {
+            let message = "`--format model-yaml` prints YAML, so `--output json` is not possible";
+            return Err(Failure::usage_with(message, "use `--format model-json`"));
+        }
         Format::ModelJson | Format::ModelYaml => ExportFormat::Model,
     };
     let options = session_options(&args.path, args.use_environment.as_deref(), cx);
@@ -99,7 +107,14 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         cx.output.print_result(&text);
         return Ok(0);
     };
-    if export.write(&text, file, args.overwrite)? {
+    let is_written = export.write(&text, file, args.overwrite)?;
+    if args.output == HostOutput::Json {
+        let file = file.display().to_string();
+        cx.output
+            .json(&json!({ "file": file, "written": is_written }));
+        return Ok(0);
+    }
+    if is_written {
         cx.output
             .message(LogLevel::Info, &format!("written to {}", file.display()));
     } else {

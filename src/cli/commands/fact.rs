@@ -1,6 +1,7 @@
 //! The command `fact`: shows facts of hosts, such as Salt's grains.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
@@ -17,8 +18,9 @@ use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::states::host_facts::{self, FactQuery, FactQueryError};
 use crate::states::{FactCache, grains};
-use crate::ui::{Table, nested};
-use crate::value::Value;
+use crate::text::did_you_mean;
+use crate::ui::{Table, group_hosts, host_list, nested, without_name};
+use crate::value::{Map, Value};
 
 /// The facts that a command line selects.
 enum FactSelector {
@@ -75,11 +77,14 @@ impl FactSelector {
         match self {
             Self::Grains => all(),
             Self::Grain(grain, hint) => {
-                let value = all()?.get(grain).cloned();
-                let hint = hint
-                    .as_ref()
-                    .map_or(String::new(), |hint| format!("; {hint}"));
-                value.ok_or_else(|| format!("there is no fact or grain `{grain}`{hint}"))
+                let all = all()?;
+                all.get(grain).cloned().ok_or_else(|| {
+                    let grains = all.as_map().into_iter().flat_map(Map::keys);
+                    let similar = did_you_mean(grain, grains.map(|name| &**name));
+                    let hint = similar.or_else(|| hint.clone());
+                    let hint = hint.map_or_else(String::new, |hint| format!("; {hint}"));
+                    format!("there is no fact or grain `{grain}`{hint}")
+                })
             }
             Self::Named(fact) => match readings.first() {
                 Some(reading) => fact.parse_reading(reading),
@@ -109,7 +114,9 @@ fn list_facts(is_json: bool, output: &Output) {
         output.json(&json!({ "facts": all.collect::<Vec<_>>() }));
         return;
     }
-    let mut table = Table::new(&["Fact", "Arguments", "Description"]);
+    let mut table = Table::new(&["Fact", "Arguments", "Description"])
+        .prose(1)
+        .prose(2);
     for fact in host_facts::all() {
         let arguments = fact.arguments.iter().map(|(name, usual)| match usual {
             Some(usual) => format!("{name}={usual}"),
@@ -118,7 +125,7 @@ fn list_facts(is_json: bool, output: &Output) {
         let arguments: Vec<String> = arguments.collect();
         table.row([fact.name, &arguments.join(" "), fact.about]);
     }
-    output.print_result(&table.render(output.width));
+    output.print_result(&table.render(output.table_layout()));
 }
 
 fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
@@ -136,33 +143,43 @@ fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failur
     let mut screen = StatesScreen::new(&cx.output, request.interrupts.clone());
     let read = read_facts(&request, &mut screen)?;
     drop(screen);
-    let mut failed = false;
     let mut all = JsonMap::new();
-    let mut text = String::new();
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
     for MachineFacts { name, readings } in read {
         match readings.and_then(|readings| query.answer(&name, &readings)) {
             Ok(value) => {
-                text.push_str(&name);
-                text.push_str(":\n");
+                let mut text = String::new();
                 nested(&value, 4, &mut text);
+                found.push((Arc::clone(&name), text));
                 all.insert(name.to_string(), json!(value));
             }
             Err(reason) => {
-                failed = true;
-                cx.output
-                    .message(LogLevel::Error, &format!("[{name}] {reason}"));
+                problems.push((Arc::clone(&name), reason.clone()));
                 all.insert(name.to_string(), json!({ "error": reason }));
             }
         }
+    }
+    let rows = problems.iter();
+    let groups = group_hosts(rows.map(|(name, reason)| (&**name, without_name(reason, name))));
+    for (reason, names) in groups {
+        let only = problems.iter().find(|(name, _)| names == [&**name]);
+        let reason = only.map_or(&reason, |(_, reason)| reason);
+        let names = host_list(&names, usize::MAX);
+        cx.output
+            .message(LogLevel::Error, &format!("[{names}] {reason}"));
     }
     if is_json {
         let only = all.values().next().cloned().filter(|_| !over_hosts);
         cx.output.json(&only.unwrap_or(Json::Object(all)));
     } else {
-        cx.output.print_result(&text);
+        let groups = group_hosts(found.iter().map(|(name, text)| (&**name, text)));
+        let blocks = groups
+            .iter()
+            .map(|(text, names)| format!("{}:\n{text}", host_list(names, usize::MAX)));
+        cx.output.print_result(&blocks.collect::<String>());
     }
     Ok(match request.interrupts.first() {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(130),
-        None => u8::from(failed),
+        None => u8::from(!problems.is_empty()),
     })
 }

@@ -6,11 +6,11 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::args::format::OutputFormat;
 use crate::cli::commit_report::names;
-use crate::cli::output::Context;
+use crate::cli::output::{Context, Output};
 use crate::cli::request::session::session_options;
 use crate::diagnostic::Sources;
-use crate::ops::git::GitStatus;
-use crate::ops::{self, Failure};
+use crate::ops::git::{GitRun, GitStatus};
+use crate::ops::{self, Failure, FailureKind};
 
 /// Run git in every repository of an ensemble or project
 #[derive(Debug, Args)]
@@ -18,6 +18,9 @@ pub(in crate::cli) struct GitArgs {
     /// The ensemble or project
     #[arg(long, default_value = ".", value_name = "PATH")]
     dir: String,
+    /// Format of the result; stands before the git command
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
     /// The git command and its arguments
     #[arg(
         trailing_var_arg = true,
@@ -34,32 +37,51 @@ pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
         cx.output.diagnostics(warnings, &Sources::default());
     })?;
     if runs.is_empty() {
-        cx.output
-            .print_result("Can't run git command, no repositories found\n");
+        let message = format!("`{}` has no git repository, so git was not run", args.dir);
+        let hint = "`git init` creates a repository; `--dir PATH` names another folder";
+        return Err(Failure::new(
+            FailureKind::Refused,
+            message,
+            Some(hint.into()),
+        ));
     }
-    let mut code = 0;
-    for run in runs {
-        let folder = run.folder.display().to_string();
-        let place = if folder == "." {
-            folder
-        } else {
-            format!("./{folder}")
-        };
-        let words = args.words.join(" ");
-        cx.output
-            .print_result(&format!("*** Running 'git {words}' in '{place}'\n"));
-        cx.output
-            .print_result(&format!("{}\n\n", run.output.text()));
-        let complaint = String::from_utf8_lossy(&run.output.stderr).into_owned();
-        if !complaint.trim().is_empty() {
-            cx.output
-                .print_stderr(&format!("{}\n\n", complaint.trim_end()));
+    match args.output {
+        OutputFormat::Json => cx.output.json(&runs.iter().map(run_json).collect()),
+        OutputFormat::Text => {
+            for run in &runs {
+                show_run(run, &args.words, &cx.output);
+            }
         }
-        if !run.output.is_ok() {
-            code = u8::try_from(run.output.code).unwrap_or(1);
-        }
+        OutputFormat::None => {}
     }
-    Ok(code)
+    let failed = runs.iter().rev().find(|run| !run.output.is_ok());
+    Ok(failed.map_or(0, |run| u8::try_from(run.output.code).unwrap_or(1)))
+}
+
+/// Prints the output of git in one repository.
+fn show_run(run: &GitRun, words: &[String], output: &Output) {
+    let folder = run.folder.display().to_string();
+    let place = if folder == "." {
+        folder
+    } else {
+        format!("./{folder}")
+    };
+    let words = words.join(" ");
+    output.print_result(&format!("*** Running 'git {words}' in '{place}'\n"));
+    output.print_result(&format!("{}\n\n", run.output.text()));
+    let complaint = String::from_utf8_lossy(&run.output.stderr).into_owned();
+    if !complaint.trim().is_empty() {
+        output.print_stderr(&format!("{}\n\n", complaint.trim_end()));
+    }
+}
+
+fn run_json(run: &GitRun) -> Json {
+    json!({
+        "path": run.folder.display().to_string(),
+        "exitCode": run.output.code,
+        "stdout": String::from_utf8_lossy(&run.output.stdout),
+        "stderr": String::from_utf8_lossy(&run.output.stderr),
+    })
 }
 
 /// Show uncommitted changes in the repositories of an ensemble or project

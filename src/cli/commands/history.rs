@@ -1,10 +1,11 @@
 //! The command `history`: lists recorded jobs, or shows the tasks of one job.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::cli::args::format::OutputFormat;
 use crate::ops::Failure;
 
+use crate::cli::args::replay::ReplayArgs;
 use crate::cli::output::Context;
 use crate::cli::request::session::{session_options, warn_interrupted_job};
 use crate::ensemble::history::{History, JobEntry, Selection, TaskEntry};
@@ -20,7 +21,10 @@ const DEFAULT_LIMIT: usize = 20;
 ///
 /// Dry runs and jobs that did nothing are not recorded.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(in crate::cli) struct HistoryArgs {
+    #[command(subcommand)]
+    pub(in crate::cli) action: Option<HistoryAction>,
     /// A job to show: its id, the beginning of its id, or the id of a task
     job: Option<String>,
     /// The ensemble: a file, a folder, an alias or a name of the project
@@ -43,6 +47,12 @@ pub(in crate::cli) struct HistoryArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
+}
+
+/// Further actions on recorded jobs.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum HistoryAction {
+    Replay(ReplayArgs),
 }
 
 fn options(args: &HistoryArgs, cx: &Context) -> SessionOptions {
@@ -79,7 +89,12 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
                 total,
                 problems,
             };
-            (view.json(), view.text(cx.output.width), view.problems)
+            let layout = cx.output.table_layout();
+            let is_text = args.output == OutputFormat::Text;
+            if let Some(more) = view.more().filter(|_| is_text && layout.for_programs) {
+                cx.output.print_stderr(&more);
+            }
+            (view.json(), view.text(layout), view.problems)
         }
         History::Job {
             job,
@@ -98,7 +113,11 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
                 single,
                 problems,
             };
-            (view.json(), view.text(cx.output.width), view.problems)
+            (
+                view.json(),
+                view.text(cx.output.table_layout()),
+                view.problems,
+            )
         }
     };
     for problem in &problems {
@@ -112,7 +131,7 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
     Ok(0)
 }
 
-fn job_line(job: &JobEntry) -> JobLine {
+pub(super) fn job_line(job: &JobEntry) -> JobLine {
     JobLine {
         id: job.id.to_string(),
         start: job.start.clone(),

@@ -115,7 +115,8 @@ pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Fail
 /// The words of the command are joined by spaces and passed to a shell on each host. Hosts are
 /// given as `[user@]host[:port]`, by their name in the inventory or the ensemble, or by a role. The
 /// command runs on one host after the other unless `--parallel` is given. The first failure ends
-/// the run unless `--warn-only` is given.
+/// the run unless `--warn-only` is given. `unfurl run --help` has the other form of `run`: without `-H` and
+/// `-R`, a command or an operation runs on instances of an ensemble.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl run -H HOSTS [OPTIONS] -- COMMAND...")]
 pub(in crate::cli) struct RunHostsArgs {

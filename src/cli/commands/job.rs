@@ -8,13 +8,22 @@ use crate::cli::args::job::{JobArgs, JobExitCode};
 use crate::cli::commit_report;
 use crate::cli::job_views::{self, PlanDetail};
 use crate::cli::output::{Context, Output, relative};
+use crate::cli::plan_views::plan_for_people;
 use crate::cli::request::job::{JobSpec, job_spec, request};
 use crate::cli::screen::job::JobScreen;
+use crate::cli::step_summary;
+use crate::diagnostic::Sources;
+use crate::job::LogLevel;
 use crate::name::Status;
 use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, QueryResult, watch_signals};
 use crate::plan::WorkflowKind;
+use crate::system::console::StandardStream;
 use crate::system::signals::cut_short_by;
-use crate::ui::QueryView;
+use crate::ui::{JobResult, QueryView, SummaryView, upstream};
+use crate::value::Map;
+
+/// The status of a job that was not approved.
+const DECLINED: &str = "declined";
 
 /// Runs the workflow of a command, or the one named by `--workflow`, and returns the exit code.
 pub(in crate::cli) fn run(
@@ -30,14 +39,27 @@ pub(in crate::cli) fn run_job(spec: JobSpec, args: &JobArgs, cx: &Context) -> Re
     let approve = args.control.approve || spec.workflow == WorkflowKind::Check;
     let mut request = request(spec, args, cx)?;
     request.interrupts = watch_signals();
-    let mut screen = JobScreen::new(&cx.output, approve, request.interrupts.clone());
+    let mut screen = JobScreen::new(&cx.output, approve, request.interrupts.clone())
+        .with_format(args.any.text, &request.recorded_options)
+        .with_detail(args.any.detail);
     let report = ops::deploy::deploy(&request, &mut screen);
     screen.clear_progress();
     let report = report.map_err(|failure| prefer_interrupt(failure, &request))?;
     let (query, failure) = query_result(report.query.as_ref(), &cx.output);
-    show(args, &report, query, failure.as_ref(), &cx.output);
+    let timed = args.any.starttime.is_none();
+    let summary = job_views::summary(&report, args, query, timed).reveal(&args.any.reveal);
+    let options = &request.recorded_options;
+    show(
+        args,
+        &report,
+        &summary,
+        failure.as_ref(),
+        options,
+        &cx.output,
+    );
     commit_report::show_commits(&report.commits, &cx.output);
-    let code = exit_code(args.control.jobexitcode, &report);
+    step_summary::append(&report, &cx.output);
+    let code = exit_code(args.control.jobexitcode, &report, &summary.result);
     let code = commit_report::exit_code(&report.commits, code);
     let code = failure
         .filter(|_| code == 0)
@@ -74,6 +96,9 @@ fn query_result(
 
 /// Prints the attributes that a query read and returns the view of its result.
 pub(in crate::cli) fn show_trace(answer: &QueryResult, output: &Output) -> QueryView {
+    if let Some(warning) = &answer.warning {
+        output.diagnostics(&warning.clone().into(), &Sources::default());
+    }
     for (key, value) in &answer.trace {
         output.print_stderr(&format!("trace: {key} is {value}\n"));
     }
@@ -87,62 +112,100 @@ pub(in crate::cli) fn show_trace(answer: &QueryResult, output: &Output) -> Query
 fn show(
     args: &JobArgs,
     report: &JobReport,
-    query: Option<QueryView>,
+    summary: &SummaryView,
     failure: Option<&Failure>,
+    options: &Map,
     output: &Output,
 ) {
     if let Some(failure) = failure {
         output.diagnostics(&failure.problems, &failure.sources);
     }
-    let timed = args.any.starttime.is_none();
-    let summary = job_views::summary(report, query, timed).reveal(&args.any.reveal);
     match args.any.output {
-        OutputFormat::Json => {
-            let mut summary = summary.json();
-            let problems = output.json_of(&report.problems, &report.sources);
-            if args.control.keep.request().is_some() {
-                summary["commits"] = commit_report::json(&report.commits);
-            }
-            if let Some(saved) = &report.saved_inputs {
-                let names = saved.iter().map(ToString::to_string);
-                summary["savedInputs"] = names.collect();
-            }
-            if !problems.is_empty() {
-                summary["problems"] = problems.into();
-            }
-            let of_commits = report.commits.failure.as_ref().map(Failure::from);
-            let failures = [failure, of_commits.as_ref()];
-            let errors = failures.into_iter().flatten();
-            let errors = errors.flat_map(|it| output.json_of(&it.problems, &it.sources));
-            let errors: Vec<_> = errors.collect();
-            if !errors.is_empty() {
-                summary["errors"] = errors.into();
-            }
-            output.json(&summary);
+        OutputFormat::Json => output.json(&json(args, report, summary, failure, output)),
+        OutputFormat::Text if report.declined => {
+            output.print_result("Nothing was done: the plan was not approved.\n");
         }
-        OutputFormat::Text if report.declined => output.print_result("Nothing was done.\n"),
-        OutputFormat::Text => {
-            if report.job.aborted.is_none()
-                && let Some(plan) = &report.plan
-            {
-                let sources = relative(&report.sources);
-                let plan = job_views::plan(plan, &sources, PlanDetail::Planned);
-                output.print_result(&plan.text(output.width));
+        OutputFormat::Text if args.any.text.is_unfurl() => {
+            if let Some(plan) = &report.plan {
+                let plan = job_views::plan(plan, &report.sources, PlanDetail::Planned);
+                let plan = job_views::plan_text(
+                    plan,
+                    args.any.text,
+                    options,
+                    output.plan_style(StandardStream::Stderr, false),
+                );
+                output.message(LogLevel::Info, plan.trim_end());
             }
-            output.print_result(&summary.text(output.width));
+            let text = upstream::summary_text(summary, output.width);
+            output.print_result(&text);
         }
+        OutputFormat::Text => show_text(args, report, summary, output),
         OutputFormat::None => {}
     }
 }
 
-fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
+/// Returns the summary as JSON, with the commits, the problems and the failures of the job.
+fn json(
+    args: &JobArgs,
+    report: &JobReport,
+    summary: &SummaryView,
+    failure: Option<&Failure>,
+    output: &Output,
+) -> serde_json::Value {
+    let mut summary = summary.json();
+    if report.declined {
+        summary["job"]["status"] = DECLINED.into();
+    }
+    let problems = output.json_of(&report.problems, &report.sources);
+    if args.control.keep.request().is_some() {
+        summary["commits"] = commit_report::json(&report.commits);
+    }
+    if let Some(saved) = &report.saved_inputs {
+        let names = saved.iter().map(ToString::to_string);
+        summary["savedInputs"] = names.collect();
+    }
+    if !problems.is_empty() {
+        summary["problems"] = problems.into();
+    }
+    let of_commits = report.commits.failure.as_ref().map(Failure::from);
+    let failures = [failure, of_commits.as_ref()];
+    let errors = failures.into_iter().flatten();
+    let errors = errors.flat_map(|it| output.json_of(&it.problems, &it.sources));
+    let errors: Vec<_> = errors.collect();
+    if !errors.is_empty() {
+        summary["errors"] = errors.into();
+    }
+    summary
+}
+
+/// Prints the summary for people, below the plan if the job was a dry run.
+fn show_text(args: &JobArgs, report: &JobReport, summary: &SummaryView, output: &Output) {
+    let verbose = output.level <= LogLevel::Verbose;
+    let paint = output.result_paint();
+    if report.job.is_dry_run()
+        && !summary.result.instances.is_empty()
+        && let Some(plan) = &report.plan
+    {
+        let sources = relative(&report.sources);
+        let plan = plan_for_people(plan, &sources);
+        let style = output.plan_style(StandardStream::Stdout, args.any.detail);
+        output.print_styled_result(&plan.text(style));
+    }
+    output.print_styled_result(&summary.text(output.width, paint, verbose));
+}
+
+fn exit_code(limit: JobExitCode, report: &JobReport, result: &JobResult) -> u8 {
     if let Some(signal) = report.job.interrupted {
         return u8::try_from(128 + signal).unwrap_or(130);
+    }
+    if report.declined {
+        return FailureKind::Refused.exit_code();
     }
     let status = report.job.status;
     let bad = match limit {
         JobExitCode::Error => status >= Status::Error,
-        JobExitCode::Degraded => status >= Status::Degraded,
+        // The status of the job is that of its tasks; a check succeeds also if it finds trouble.
+        JobExitCode::Degraded => status >= Status::Degraded || result.is_degraded(),
         JobExitCode::Never => false,
     };
     let retained = report.job.topology.orphans();

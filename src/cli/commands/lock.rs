@@ -38,9 +38,13 @@ pub(in crate::cli) struct BreakArgs {
     /// The ensemble
     #[arg(default_value = "")]
     ensemble: String,
-    /// Break the lock even if its process may still run, or if it is no regular file
+    /// Break the lock even if its process may still run, or if it is no regular file. If that job does run,
+    /// its results may be missing from the record afterwards, and two jobs may change the same instances
     #[arg(long)]
     force: bool,
+    /// Format of the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
 }
 
 /// Lists locks or breaks one, and returns the exit code.
@@ -53,7 +57,19 @@ pub(in crate::cli) fn lock(action: &LockCommand, cx: &Context) -> Result<u8, Fai
 
 fn break_one(args: &BreakArgs, cx: &Context) -> Result<u8, Failure> {
     let options = session_options(&args.ensemble, None, cx);
-    cx.output.print_result(&break_lock(&options, args.force)?);
+    let broken = break_lock(&options, args.force)?;
+    match args.output {
+        OutputFormat::Json => cx.output.json(&json!({
+            "ensemble": shown_path(&broken.manifest),
+            "state": state_word(&broken.state),
+            "messages": broken.messages,
+        })),
+        OutputFormat::Text => {
+            let lines = broken.messages.iter().map(|line| format!("{line}\n"));
+            cx.output.print_result(&lines.collect::<String>());
+        }
+        OutputFormat::None => {}
+    }
     Ok(0)
 }
 
@@ -63,7 +79,7 @@ fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
     match args.output {
         OutputFormat::Json => cx.output.json(&listed.iter().map(json_of).collect()),
         OutputFormat::Text => {
-            let mut table = Table::new(&["Ensemble", "State", "Lock"]);
+            let mut table = Table::new(&["Ensemble", "State", "Lock"]).prose(2);
             for status in &listed {
                 let words = match &status.state {
                     Ok(state) => state.describe(),
@@ -79,20 +95,26 @@ fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
                     table.row([String::new(), state, remote.describe()]);
                 }
             }
-            cx.output.print_result(&table.render(cx.output.width));
+            cx.output
+                .print_result(&table.render(cx.output.table_layout()));
         }
         OutputFormat::None => {}
     }
     Ok(0)
 }
 
-/// Returns the state of a local lock as one word.
+/// Returns the state of a listed lock as one word.
 fn state(listed: &EnsembleLockStatus) -> &'static str {
-    match &listed.state {
-        Ok(LockState::Free) => "free",
-        Ok(LockState::Held { .. } | LockState::Ours) => "held",
-        Ok(LockState::Stale(_)) => "stale",
-        Ok(LockState::Unreadable | LockState::Irregular(_)) | Err(_) => "unknown",
+    listed.state.as_ref().map_or("unknown", state_word)
+}
+
+/// Returns the state of a local lock as one word.
+fn state_word(state: &LockState) -> &'static str {
+    match state {
+        LockState::Free => "free",
+        LockState::Held { .. } | LockState::Ours => "held",
+        LockState::Stale(_) => "stale",
+        LockState::Unreadable | LockState::Irregular(_) => "unknown",
     }
 }
 

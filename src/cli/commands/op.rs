@@ -3,22 +3,38 @@
 use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
 use crate::cli::output::Context;
-use crate::cli::request::states::request;
+use crate::cli::request::states::{request, require_target};
 use crate::cli::request::yaml_maps::map_of;
 use crate::fleet::states::StateSelection;
-use crate::ops::Failure;
+use crate::ops::{Failure, FailureKind};
+use crate::states::{MODULES, find, similar_function};
 use crate::value::{Map, Value};
 
 /// Applies the state on the chosen hosts and returns the exit code.
 pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
     let selection = typed_state(&args.function, &args.arguments)?;
+    ensure_known(&args.function)?;
     let options = TreeOptions {
         sls: Vec::new(),
         tree: args.tree.clone(),
     };
     let mut request = request(&options, &args.run, &args.hosts, cx)?;
     request.source.selection = selection;
-    run(&request, &args.run, cx)
+    if !request.test {
+        require_target("op", &args.tree, &args.hosts)?;
+    }
+    run("op", &request, &args.run, cx)
+}
+
+/// Checks that a state function exists.
+fn ensure_known(function: &str) -> Result<(), Failure> {
+    let (state, fun) = function.split_once('.').unwrap_or((function, ""));
+    if find(state, fun).1.is_some() {
+        return Ok(());
+    }
+    let message = format!("the state function `{function}` does not exist");
+    let hint = similar_function(MODULES, state, fun);
+    Err(Failure::new(FailureKind::Usage, message, hint))
 }
 
 /// Builds the state that the words of the command line describe.

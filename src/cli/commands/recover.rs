@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
+use crate::cli::args::format::OutputFormat;
 use crate::cli::output::Context;
 use crate::cli::request::session::home;
 use crate::ops::{self, Failure, SessionOptions};
@@ -17,6 +19,9 @@ pub(in crate::cli) struct RecoverArgs {
     /// The rescue file that the job named; by default, those found next to the ensemble, in the
     /// folder for temporary files and in the home folder
     file: Option<PathBuf>,
+    /// Format of the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
 }
 
 /// Adopts the rescue file of a job and returns the exit code.
@@ -34,10 +39,20 @@ pub(in crate::cli) fn recover(args: &RecoverArgs, cx: &Context) -> Result<u8, Fa
         home: home(cx),
         ..SessionOptions::default()
     };
-    cx.output.print_result(&ops::rescue::recover(
-        &options,
-        file.as_deref(),
-        "unfurl recover",
-    )?);
+    let messages = ops::rescue::recover(&options, file.as_deref(), "unfurl recover")?;
+    match args.output {
+        OutputFormat::Json => cx.output.json(&json!({
+            "recovered": !messages.is_empty(),
+            "messages": messages,
+        })),
+        OutputFormat::Text if messages.is_empty() => {
+            cx.output.print_result("There is nothing to recover.\n");
+        }
+        OutputFormat::Text => {
+            let lines = messages.iter().map(|line| format!("{line}\n"));
+            cx.output.print_result(&lines.collect::<String>());
+        }
+        OutputFormat::None => {}
+    }
     Ok(0)
 }

@@ -17,6 +17,9 @@ use crate::plan::{AdHoc, WorkflowKind, parse_operation_name};
 /// `unfurl run -i web -- curl "http://{{ SELF.host }}"`.
 /// An operation without `--instance` runs on all instances that have it.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "unfurl run [OPTIONS] -- COMMAND...\n       unfurl run [OPTIONS] --operation OPERATION\n       unfurl run -H HOSTS [OPTIONS] -- COMMAND..."
+)]
 pub(in crate::cli) struct RunArgs {
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(long, value_name = "PATH", default_value = "")]

@@ -338,7 +338,7 @@ fn show_entries(entries: &[SecretEntry], format: OutputFormat, cx: &Context) {
             cx.output.print_result("there are no encrypted values\n");
         }
         OutputFormat::Text => {
-            let mut table = Table::new(&["Name", "Place", "Scheme", "Readers"]);
+            let mut table = Table::new(&["Name", "Place", "Scheme", "Readers"]).prose(3);
             for entry in entries {
                 let name = match entry.place.name.as_str() {
                     "" => "(the whole file)",
@@ -351,7 +351,8 @@ fn show_entries(entries: &[SecretEntry], format: OutputFormat, cx: &Context) {
                     readers(entry),
                 ]);
             }
-            cx.output.print_result(&table.render(cx.output.width));
+            cx.output
+                .print_result(&table.render(cx.output.table_layout()));
         }
         OutputFormat::None => {}
     }

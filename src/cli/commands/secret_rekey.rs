@@ -14,8 +14,8 @@ use crate::cli::request::session::session_options;
 use crate::ops::secret::{self, RekeyPlan, RekeyRequest};
 use crate::ops::{Failure, FailureKind, watch_signals};
 use crate::secret::RotationDebt;
-use crate::ui::read_approval;
 use crate::ui::words::count;
+use crate::ui::{Answer, read_approval};
 
 /// The variable with the new password of a vault.
 const NEW_PASSWORD_VARIABLE: &str = "UNFURL_NEW_VAULT_PASSWORD";
@@ -149,12 +149,8 @@ fn approved(cx: &Context) -> Result<bool, Failure> {
         return Err(Failure::new(FailureKind::Refused, message, Some(help)));
     }
     let question = "write these files?".to_owned();
-    Ok(prompt::yes_or_no(
-        question,
-        read_approval,
-        &watch_signals(),
-        &cx.output,
-    ))
+    let answer = prompt::yes_or_no(question, read_approval, &watch_signals(), &cx.output);
+    Ok(answer == Answer::Yes)
 }
 
 fn readers(words: &[String]) -> Result<Vec<(String, crate::secret::AgeRecipient)>, Failure> {

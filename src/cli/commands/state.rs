@@ -1,17 +1,24 @@
 //! The command `state`: applies or tests Salt state files, and shows the compiled trees.
 
+use std::io::IsTerminal as _;
+
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{ApplyArgs, RunOptions, ShowArgs, StateAction, StateArgs};
 use crate::cli::output::Context;
-use crate::cli::request::states::request_of_files;
+use crate::cli::prompt;
+use crate::cli::request::states::{THIS_MACHINE, request_of_files, require_target};
 use crate::cli::screen::states::{StateDisplay, StatesScreen, report_json, show};
-use crate::fleet::states::{CompiledMachine, StatesRequest, apply_states, compile_all};
+use crate::fleet::states::{
+    CompiledMachine, StateSelection, StatesRequest, apply_states, compile_all,
+};
 use crate::name::EnumWords as _;
-use crate::ops::Failure;
+use crate::ops::{Failure, FailureKind};
 use crate::states::CompiledStates;
-use crate::ui::{Align, StateDetail, Table, nested};
+use crate::ui::{
+    Align, Answer, StateDetail, Table, TableLayout, nested, read_approval, states_question,
+};
 use crate::value::Value;
 
 /// Runs a subcommand of `state` and returns the exit code.
@@ -30,15 +37,31 @@ pub(in crate::cli) fn state(args: &StateArgs, cx: &Context) -> Result<u8, Failur
 fn apply(args: &ApplyArgs, test: bool, cx: &Context) -> Result<u8, Failure> {
     let mut request = request_of_files(&args.states, &args.run, &args.hosts, cx)?;
     request.test = test;
-    run(&request, &args.run, cx)
+    let command = "state apply";
+    if !test {
+        require_target(command, &args.states.tree, &args.hosts)?;
+    }
+    run(command, &request, &args.run, cx)
 }
 
 /// Applies states, prints the results, and returns the exit code.
+///
+/// Asks first, unless it is a test run or the user has approved already.
 pub(in crate::cli) fn run(
+    command: &str,
     request: &StatesRequest,
     options: &RunOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
+    if !request.test && !options.approve && !is_approved(command, request, cx)? {
+        match options.shown.output {
+            HostOutput::Json => cx.output.json(&json!({ "status": "declined" })),
+            HostOutput::Text => cx
+                .output
+                .print_result("Nothing was done: the run was not approved.\n"),
+        }
+        return Ok(FailureKind::Refused.exit_code());
+    }
     let mut screen = StatesScreen::new(&cx.output, request.interrupts.clone());
     let report = apply_states(request, &mut screen);
     drop(screen);
@@ -51,6 +74,51 @@ pub(in crate::cli) fn run(
         show(&report, shown, request.has_named_hosts, &cx.output);
     }
     Ok(report.exit_code)
+}
+
+/// Asks whether states may run. Fails if nobody can be asked.
+fn is_approved(command: &str, request: &StatesRequest, cx: &Context) -> Result<bool, Failure> {
+    if !std::io::stdin().is_terminal() {
+        let message = format!(
+            "`{command}` changes hosts and needs approval, but the standard input is no terminal"
+        );
+        let hint = "`--approve` runs without asking; `--dryrun` shows the changes and makes none";
+        return Err(Failure::new(
+            FailureKind::Refused,
+            message,
+            Some(hint.into()),
+        ));
+    }
+    let question = states_question(&described(&request.source.selection), &targets(request));
+    let interrupts = &request.interrupts;
+    let answer = prompt::yes_or_no(question, read_approval, interrupts, &cx.output);
+    match interrupts.first() {
+        Some(signal) => Err(Failure::interrupted(signal)),
+        None => Ok(answer == Answer::Yes),
+    }
+}
+
+/// Returns the hosts of a run as the command line names them.
+fn targets(request: &StatesRequest) -> Vec<&str> {
+    if !request.has_named_hosts {
+        return vec![THIS_MACHINE];
+    }
+    request.hosts.iter().map(|host| &*host.name).collect()
+}
+
+/// Describes the states of a run for a question. Arguments may be secret, so only the name is shown.
+fn described(selection: &StateSelection) -> String {
+    match selection {
+        StateSelection::Top => "apply the states of the top file".to_owned(),
+        StateSelection::Sls(names) => format!("apply {}", names.join(", ")),
+        StateSelection::Single {
+            function,
+            arguments,
+        } => match arguments.get("name") {
+            Some(name) => format!("run {function} {}", name.redacted()),
+            None => format!("run {function}"),
+        },
+    }
 }
 
 /// Decides how results are shown: by the command line, or else by the minion configuration.
@@ -102,7 +170,7 @@ fn show_trees(args: &ShowArgs, view: StateTreeView, cx: &Context) -> Result<u8, 
     }
     for CompiledMachine { name, compiled } in &machines {
         cx.output
-            .print_result(&tree_text(name, compiled, view, cx.output.width));
+            .print_result(&tree_text(name, compiled, view, cx.output.table_layout()));
     }
     Ok(0)
 }
@@ -119,13 +187,19 @@ fn trees_json(machines: &[CompiledMachine], view: StateTreeView, over_hosts: boo
     all.into()
 }
 
-fn tree_text(name: &str, compiled: &CompiledStates, view: StateTreeView, width: u16) -> String {
+fn tree_text(
+    name: &str,
+    compiled: &CompiledStates,
+    view: StateTreeView,
+    layout: TableLayout,
+) -> String {
     match view {
         StateTreeView::Graph => return compiled.dot(),
         StateTreeView::Order => {
-            let mut table = Table::new(&["#", "Function", "ID", "Name", "SLS", "Order"]);
+            let mut table =
+                Table::new(&["#", "Function", "ID", "Name", "SLS", "Order"]).dispensable(&[5, 4]);
             table = table.align(0, Align::Right).align(5, Align::Right);
-            for (nth, index) in compiled.low.order.iter().enumerate() {
+            for (nth, index) in compiled.run_order().iter().enumerate() {
                 let chunk = &compiled.low.chunks[*index as usize];
                 let other_name = if chunk.name == chunk.id {
                     ""
@@ -141,7 +215,7 @@ fn tree_text(name: &str, compiled: &CompiledStates, view: StateTreeView, width: 
                     chunk.order.to_string(),
                 ]);
             }
-            return format!("{name}:\n{}", table.render(width));
+            return format!("{name}:\n{}", table.render(layout));
         }
         StateTreeView::High | StateTreeView::Low | StateTreeView::Top => {}
     }

@@ -1,15 +1,21 @@
 //! The command `status`: shows the recorded instances of an ensemble as a tree.
 
+use std::time::Duration;
+
 use clap::Args;
 
-use crate::cli::args::format::OutputFormat;
+use crate::cli::args::format::{OutputFormat, TextFormatArg, positive_duration};
 use crate::cli::commands::job::show_trace;
 use crate::cli::output::{Context, Output};
 use crate::cli::request::session::{session_options, warn_interrupted_job};
-use crate::ops::status::StatusAnswer;
-use crate::ops::{self, Failure, QueryRequest};
+use crate::job::LogLevel;
+use crate::name::Status;
+use crate::ops::status::{RecordedStatus, StatusAnswer};
+use crate::ops::{self, Failure, QueryRequest, SessionOptions};
+use crate::system::clock;
+use crate::system::console::{self, StandardStream};
 use crate::topology::{Creator, Topology};
-use crate::ui::{StatusLine, status_text};
+use crate::ui::{StatusLine, pretty, status_tree, upstream};
 use crate::value::{Handle, Map, Value};
 
 /// The options of the command `status`.
@@ -35,20 +41,38 @@ pub(in crate::cli) struct StatusArgs {
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
+    #[command(flatten)]
+    text: TextFormatArg,
+    /// Show the instances again when they have changed, until Ctrl-C; look every 2 seconds, or at this
+    /// interval
+    #[arg(
+        long,
+        value_name = "DURATION",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "2",
+        value_parser = positive_duration,
+        conflicts_with_all = ["query", "reveal"]
+    )]
+    watch: Option<Duration>,
 }
 
 /// Shows the recorded status and returns the exit code.
 pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Failure> {
-    let json = args.output == OutputFormat::Json;
     let options = session_options(&args.ensemble, args.use_environment.as_deref(), cx);
     warn_interrupted_job(&options, &cx.output);
     let query = args.query.as_ref().map(|expression| QueryRequest {
         expression: expression.clone(),
         depth: args.trace,
     });
-    match ops::status::status(&options, query.as_ref(), &args.reveal)? {
-        (_, StatusAnswer::Outputs(outputs)) => show_outputs(&outputs, json, &cx.output),
-        (_, StatusAnswer::Query(answer)) => {
+    if let Some(interval) = args.watch {
+        return watch(args, &options, interval, cx);
+    }
+    let status = ops::status::status(&options, query.as_ref(), &args.reveal)?;
+    let json = args.output == OutputFormat::Json;
+    match status.answer {
+        StatusAnswer::Outputs(outputs) => show_outputs(&outputs, json, &cx.output),
+        StatusAnswer::Query(answer) => {
             show_trace(&answer, &cx.output);
             let (query, result) = (answer.expression, answer.value);
             if json {
@@ -59,16 +83,84 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
                     .print_result(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
             }
         }
-        (topology, StatusAnswer::None) => {
-            let lines = lines(&topology);
-            match args.output {
-                OutputFormat::Json => cx.output.json(&tree(&topology)),
-                OutputFormat::Text => cx.output.print_result(&status_text(&lines)),
-                OutputFormat::None => {}
-            }
+        StatusAnswer::None => {
+            let text = instances_text(args, &status, true, &cx.output);
+            cx.output.print_styled_result(&text);
         }
     }
     Ok(0)
+}
+
+/// Shows the instances again whenever they have changed, until the user interrupts the command.
+///
+/// On a terminal, the screen is cleared before. Elsewhere each change is one more document.
+fn watch(
+    args: &StatusArgs,
+    options: &SessionOptions,
+    interval: Duration,
+    cx: &Context,
+) -> Result<u8, Failure> {
+    let is_terminal = StandardStream::Stdout.is_terminal();
+    let mut last = None;
+    loop {
+        match ops::status::status(options, None, &[]) {
+            Ok(status) => {
+                let text = instances_text(args, &status, is_terminal, &cx.output);
+                if last.as_ref() != Some(&text) {
+                    if is_terminal {
+                        console::clear_screen();
+                    }
+                    let written = console::write_styled(StandardStream::Stdout, &text);
+                    if written.is_err() {
+                        // The reader has gone.
+                        return Ok(0);
+                    }
+                    last = Some(text);
+                }
+            }
+            Err(failure) if last.is_none() => return Err(failure),
+            // A person may be editing the file. The next round shows the instances again.
+            Err(failure) => {
+                if last.as_deref() != Some("") {
+                    cx.output.diagnostics(&failure.problems, &failure.sources);
+                    last = Some(String::new());
+                }
+            }
+        }
+        std::thread::sleep(interval);
+    }
+}
+
+/// Returns the instances in the format of the options. `with_age` says whether the tree has ages.
+fn instances_text(
+    args: &StatusArgs,
+    status: &RecordedStatus,
+    with_age: bool,
+    output: &Output,
+) -> String {
+    let topology = &status.topology;
+    match args.output {
+        OutputFormat::Json => format!("{}\n", pretty(&tree(status))),
+        OutputFormat::Text if args.text.is_unfurl() => {
+            let verbose = output.level <= LogLevel::Verbose;
+            upstream::status_text(&lines(status), verbose)
+        }
+        OutputFormat::Text => {
+            let mut lines = lines(status);
+            for line in lines.iter_mut().filter(|_| !with_age) {
+                line.age = None;
+            }
+            let is_empty = topology.nodes().is_empty();
+            let hint = if is_empty {
+                "`unfurl deploy` creates those of the model.\n"
+            } else {
+                ""
+            };
+            let tree = status_tree(&lines, output.width, output.result_paint());
+            format!("{tree}{hint}")
+        }
+        OutputFormat::None => String::new(),
+    }
 }
 
 /// Prints outputs with their secrets: a single one as it is, several with their names.
@@ -86,42 +178,62 @@ fn show_outputs(outputs: &Map, is_json: bool, output: &Output) {
     output.print_result(&text);
 }
 
-fn lines(topology: &Topology) -> Vec<StatusLine> {
-    let mut lines = vec![StatusLine {
-        kind: "TopologyInstance",
-        name: "root".to_owned(),
-        marks: vec!["", "computed"],
-        ..StatusLine::default()
-    }];
-    for handle in topology.nodes() {
+fn lines(status: &RecordedStatus) -> Vec<StatusLine> {
+    let topology = &status.topology;
+    let now = clock::now();
+    let line = |handle| {
         let entity = topology.entity(handle);
-        let depth = depth_of(topology, handle);
-        let is_virtual = entity
-            .node()
-            .is_some_and(|node| node.template.has_directive("virtual"));
-        let mut marks = Vec::new();
-        if entity.computed {
-            marks.push("computed");
-        }
-        if is_virtual {
-            marks.push("virtual");
-        }
-        lines.push(StatusLine {
-            depth,
-            kind: "NodeInstance",
+        let changed = entity.last_change().and_then(|id| id.time());
+        let age = changed.map(|time| now.duration_since(time));
+        StatusLine {
+            depth: depth_of(topology, handle) - 1,
             name: entity.name.to_string(),
-            type_name: None,
-            marks,
+            type_name: entity.type_name().to_owned(),
+            is_virtual: entity
+                .node()
+                .is_some_and(|node| node.template.has_directive("virtual")),
+            is_computed: entity.computed,
             local: entity.local,
-            effective: Some(topology.effective(handle)),
+            effective: topology.effective(handle),
             state: entity.state,
             created: entity
                 .created
                 .as_ref()
                 .map_or(Value::Null, Creator::to_value),
+            age: age.map(|age| Duration::try_from(age).unwrap_or_default()),
+            problem: problem(status, handle),
+        }
+    };
+    topology.nodes().into_iter().map(line).collect()
+}
+
+/// Returns the reason for which an instance is not ok: its last failure, or the instance to blame.
+fn problem(status: &RecordedStatus, handle: Handle) -> Option<String> {
+    let topology = &status.topology;
+    let failure = status.failures.get(&topology.unique_key(handle));
+    if let Some(failure) = failure.filter(|failure| !failure.is_blocked) {
+        let why = failure.messages.join("; ");
+        let colon = if why.is_empty() { "" } else { ": " };
+        let (operation, job) = (&failure.operation, failure.job);
+        return Some(format!("{operation} failed{colon}{why} (job {job})"));
+    }
+    if let Some(failure) = failure {
+        let requirements = topology.operational_dependencies(handle).into_iter();
+        let targets = requirements.map(|of| topology.target_of(of).unwrap_or(of));
+        let mut failed = targets.filter(|of| {
+            let failure = status.failures.get(&topology.unique_key(*of));
+            failure.is_some_and(|failure| !failure.is_blocked)
+        });
+        return Some(match failed.next() {
+            Some(cause) => format!("not run because `{}` failed", topology.entity(cause).name),
+            None => format!("not run: {}", failure.messages.join("; ")),
         });
     }
-    lines
+    let is_ready = topology.effective(handle) == Status::Ok;
+    let blamed = topology.blamed_for_status(handle).filter(|_| !is_ready)?;
+    let blamed = topology.target_of(blamed).unwrap_or(blamed);
+    let (name, effective) = (&topology.entity(blamed).name, topology.effective(blamed));
+    Some(format!("because `{name}` is {effective}"))
 }
 
 /// Returns how many ancestors an instance has.
@@ -137,11 +249,15 @@ fn depth_of(topology: &Topology, handle: Handle) -> usize {
     depth
 }
 
-fn tree(topology: &Topology) -> serde_json::Value {
-    let instances = topology
-        .nodes()
-        .into_iter()
-        .map(|handle| instance(topology, handle));
+fn tree(status: &RecordedStatus) -> serde_json::Value {
+    let topology = &status.topology;
+    let instances = topology.nodes().into_iter().map(|handle| {
+        let mut json = instance(topology, handle);
+        if let Some(problem) = problem(status, handle) {
+            json["problem"] = problem.into();
+        }
+        json
+    });
     serde_json::json!({ "instances": instances.collect::<Vec<_>>() })
 }
 
@@ -154,7 +270,7 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
         "template": entity.template_name(),
         "type": entity.type_name(),
         "parent": parent.map(|parent| topology.entity(parent).name.to_string()),
-        "status": entity.local.map(crate::name::Status::as_str),
+        "status": entity.local.map(Status::as_str),
         "effective": topology.effective(handle).as_str(),
         "state": entity.state.map(crate::name::NodeState::as_str),
         "created": entity.created.as_ref().map(Creator::to_value),

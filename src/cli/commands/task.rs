@@ -64,8 +64,7 @@ pub(in crate::cli) fn task(
     let is_json = args.hosts.output == HostOutput::Json;
     let loaded = load(args.file.as_deref(), &cx.global.allow)?;
     if args.list {
-        list(&loaded, is_json, &cx.output);
-        Ok(0)
+        list(&loaded, is_json, &cx.output)
     } else if let Some(name) = &args.details {
         details(&loaded, name, is_json, &cx.output)
     } else {
@@ -127,10 +126,16 @@ fn help(mut whole: clap::Command) -> String {
 }
 
 /// Lists the tasks, one line each, with the first line of their description.
-fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
+fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) -> Result<u8, Failure> {
+    if loaded.file.is_none() {
+        let message = "there is no `tasks.yaml` here or in a folder above";
+        let help = "`--file PATH` names a file with tasks, or its folder".to_owned();
+        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+    }
     if is_json {
         let tasks: Vec<Json> = loaded.tasks.iter().map(|task| task_json(task)).collect();
-        return output.json(&json!({ "tasks": tasks }));
+        output.json(&json!({ "tasks": tasks }));
+        return Ok(0);
     }
     let width = loaded.tasks.iter().map(|task| task.name.chars().count());
     let width = width.max().unwrap_or(0);
@@ -140,13 +145,11 @@ fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
         text.push_str(line.trim_end());
         text.push('\n');
     }
-    if text.is_empty() {
-        text = match &loaded.file {
-            Some(file) => format!("There are no tasks in `{}`.\n", shown_path(file)),
-            None => "There is no `tasks.yaml` here or in a folder above.\n".to_owned(),
-        };
+    if let Some(file) = loaded.file.as_ref().filter(|_| text.is_empty()) {
+        text = format!("There are no tasks in `{}`.\n", shown_path(file));
     }
     output.print_result(&text);
+    Ok(0)
 }
 
 fn details(

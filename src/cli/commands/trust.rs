@@ -118,7 +118,10 @@ fn show(listed: &[ListedTrust], format: OutputFormat, cx: &Context) {
     match format {
         OutputFormat::Json => cx.output.json(&listed.iter().map(json_of).collect()),
         OutputFormat::Text => {
-            let mut table = Table::new(&["Folder", "Reason", "Since", "Origin", "State"]);
+            let mut table = Table::new(&["Folder", "Reason", "Since", "Origin", "State"])
+                .prose(1)
+                .prose(4)
+                .dispensable(&[2]);
             for entry in listed {
                 let record = &entry.record;
                 let origin = record.origin.as_deref().unwrap_or_default();
@@ -130,7 +133,8 @@ fn show(listed: &[ListedTrust], format: OutputFormat, cx: &Context) {
                     entry.mismatch.unwrap_or("valid").to_owned(),
                 ]);
             }
-            cx.output.print_result(&table.render(cx.output.width));
+            cx.output
+                .print_result(&table.render(cx.output.table_layout()));
         }
         OutputFormat::None => {}
     }

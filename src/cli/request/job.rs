@@ -4,12 +4,13 @@
 
 use std::num::NonZeroUsize;
 
-use crate::cli::args::job::{CommitRecordArgs, DirtyArg, JobArgs};
+use crate::cli::args::job::{CommitRecordArgs, DirtyArg, JobArgs, JobExitCode};
 use crate::cli::output::Context;
 use crate::cli::request::given_values::GivenValues;
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
+use crate::job::ProposalExtent;
 use crate::name::{EnumWords as _, TemplateName};
 use crate::ops::{Failure, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions};
 use crate::plan::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, WorkflowKind};
@@ -87,6 +88,7 @@ pub(in crate::cli) fn request(
     let (names, options) = (&args.control.executors, &args.control.executor_opts);
     let query = args.any.query.clone();
     Ok(JobRequest {
+        accepts_unknown_operation: args.control.jobexitcode == JobExitCode::Never,
         session: SessionOptions {
             vars: given.variables,
             var_files: given.files,
@@ -99,17 +101,7 @@ pub(in crate::cli) fn request(
         command: format!("unfurl {} {}", spec.workflow, args.ensemble.ensemble)
             .trim_end()
             .to_owned(),
-        save: SaveSettings {
-            record: spec.save && !skips_saving(cx),
-            refuse_dirty: match args.control.dirty {
-                DirtyArg::Abort => true,
-                DirtyArg::Ok => false,
-                DirtyArg::Auto => args.control.keep.request().is_some(),
-            },
-            check_upstream: cx.global.upstream.check_upstream
-                || !cx.global.upstream.skip_upstream_check,
-            commit: args.control.keep.request(),
-        },
+        save: save_settings(spec.save, args, cx),
         run: RunSettings {
             executors: ChainSpec::parse(names.as_deref(), options.as_deref())?,
             grace: args.control.grace,
@@ -125,10 +117,31 @@ pub(in crate::cli) fn request(
             depth: args.any.trace,
         }),
         goal: goal(spec, args),
+        extent: if args.any.detail {
+            ProposalExtent::Full
+        } else {
+            ProposalExtent::Brief
+        },
         lock_timeout: args.control.lock_timeout,
         interrupts: Interrupts::default(),
         start: args.any.starttime.clone(),
     })
+}
+
+/// Returns what is recorded and committed. `recorded` tells whether jobs of this kind have a record.
+fn save_settings(recorded: bool, args: &JobArgs, cx: &Context) -> SaveSettings {
+    let commit = args.control.keep.request();
+    let upstream = &cx.global.upstream;
+    SaveSettings {
+        record: recorded && !skips_saving(cx),
+        refuse_dirty: match args.control.dirty {
+            DirtyArg::Abort => true,
+            DirtyArg::Ok => false,
+            DirtyArg::Auto => commit.is_some(),
+        },
+        check_upstream: upstream.check_upstream || !upstream.skip_upstream_check,
+        commit,
+    }
 }
 
 /// Returns true if the user's environment asks for jobs without a record.

@@ -24,11 +24,19 @@ pub(in crate::cli) fn session_options(
 ///
 /// An empty option means no home project.
 pub(in crate::cli) fn home(cx: &Context) -> Option<PathBuf> {
-    match cx.global.home.as_deref() {
+    home_folder(cx.global.home.as_deref(), cx.output.variable("HOME"))
+}
+
+/// Returns the home project that an option names, else `~/.unfurl_home` if it exists in the user's home folder.
+pub(in crate::cli) fn home_folder(
+    option: Option<&str>,
+    user_home: Option<&str>,
+) -> Option<PathBuf> {
+    match option {
         Some("") => None,
         Some(path) => Some(PathBuf::from(path)),
         None => {
-            let home = PathBuf::from(cx.output.variable("HOME")?).join(".unfurl_home");
+            let home = PathBuf::from(user_home?).join(".unfurl_home");
             crate::system::fs::is_dir(&home).then_some(home)
         }
     }

@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::cli::args::host::HostSelectionArgs;
-use crate::cli::args::state::{RunOptions, TreeOptions};
+use crate::cli::args::host::{HostChoice, HostSelectionArgs};
+use crate::cli::args::state::{RunOptions, StateTreeArgs, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
 use crate::cli::request::yaml_maps::{map_of, map_of_file};
@@ -39,7 +39,11 @@ pub(in crate::cli) fn request(
     };
     let id = tree_options.tree.id.clone();
     let id = id.or_else(|| text_of(&options, "id"));
-    let chosen = chosen_hosts(tree_options, hosts, cx)?;
+    let chosen = if names_this_machine(tree_options, hosts) {
+        None
+    } else {
+        chosen_hosts(tree_options, hosts, cx)?
+    };
     let over_hosts = chosen.is_some();
     let hosts = match chosen {
         Some(hosts) => hosts,
@@ -147,6 +151,43 @@ pub(in crate::cli) fn request_of_files(
 
 fn text_of(options: &Map, key: &str) -> Option<String> {
     options.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The name of this machine among hosts.
+pub(in crate::cli) const THIS_MACHINE: &str = "@local";
+
+/// Returns true if this machine is the only host that the options choose.
+///
+/// States are then applied as without a host.
+fn names_this_machine(tree_options: &TreeOptions, hosts: &HostSelectionArgs) -> bool {
+    let HostChoice {
+        hosts: named,
+        roles,
+        exclude_hosts,
+        hosts_file,
+    } = &hosts.choice;
+    let tree = &tree_options.tree;
+    named.iter().all(|name| name == THIS_MACHINE)
+        && !named.is_empty()
+        && roles.is_empty()
+        && exclude_hosts.is_empty()
+        && hosts_file.is_empty()
+        && tree.instance.is_empty()
+        && tree.limit.is_empty()
+}
+
+/// Checks that a command which changes hosts names them.
+pub(in crate::cli) fn require_target(
+    command: &str,
+    tree: &StateTreeArgs,
+    hosts: &HostSelectionArgs,
+) -> Result<(), Failure> {
+    if !hosts.choice.scope()?.is_unspecified() || !tree.instance.is_empty() {
+        return Ok(());
+    }
+    let message = format!("`{command}` changes hosts, so name them with `-H` or `-R`");
+    let help = "`-H @local` is this machine; a test run (`--dryrun`) needs no host";
+    Err(Failure::usage_with(message, help))
 }
 
 /// Returns the chosen hosts.

@@ -11,7 +11,9 @@ use crate::job::LogLevel;
 use crate::system::console::StandardStream;
 use crate::system::signals::Interrupts;
 use crate::tasks::HostEvent;
-use crate::ui::{HostColours, HostDetail, HostLines, HostSummary, OutputChannel, host_event};
+use crate::ui::{
+    HostColours, HostDetail, HostLines, HostSummary, OutputChannel, Paint, host_event,
+};
 
 /// The view of a run over hosts: prints events as lines or JSON.
 #[derive(Debug)]
@@ -66,8 +68,8 @@ impl<'a> HostScreen<'a> {
             }
             HostOutput::Text => {
                 if self.output.level <= LogLevel::Info {
-                    self.output
-                        .print_stderr(&self.summary.table(self.output.width));
+                    let paint = Paint::new(self.output.colour);
+                    self.output.print_styled_stderr(&self.summary.text(paint));
                 }
                 if !not_reached.is_empty() {
                     let message = format!("not reached: {}", not_reached.join(", "));

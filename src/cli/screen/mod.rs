@@ -2,4 +2,6 @@
 
 pub(super) mod hosts;
 pub(super) mod job;
+mod job_display;
 pub(super) mod states;
+pub(in crate::cli) mod views;

@@ -2,14 +2,13 @@
 #![expect(clippy::disallowed_methods, reason = "a test prepares its own files")]
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 
 use crate::exec::{
     ActionRunner as _, Driver, DriverEvent, GuardOptions, LocalRunner, OnInterrupt, OutputMode,
-    OutputSink, RunLimits, RunnerEvent,
+    RunLimits, RunnerEvent,
 };
 use crate::host::{
     Action, ActionRequest, ActionResult, Background, Command, Exit, Program, RunOutput, Stream,
@@ -41,7 +40,7 @@ fn here(command: Command) -> ActionRequest {
 }
 
 fn runner() -> LocalRunner {
-    LocalRunner::start(limits(), None).unwrap()
+    LocalRunner::start(limits()).unwrap()
 }
 
 fn sh(text: &str) -> Command {
@@ -205,7 +204,7 @@ fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
         let text = format!("setsid sleep 60 >&- 2>&- & echo $! > {}", file.display());
         let mut command = sh(&text);
         command.background = Background::Keep;
-        let local = LocalRunner::start(guarded.clone(), None).unwrap();
+        let local = LocalRunner::start(guarded.clone()).unwrap();
         assert_eq!(run(&local, command).exit, Exit::Code(0));
         drop(local);
         let pid = pid_in(&file);
@@ -229,7 +228,7 @@ fn cancelling_all_ends_those_that_wait_their_turn_too() {
         max_running: 1,
         ..limits()
     };
-    let runner = LocalRunner::start(one, None).unwrap();
+    let runner = LocalRunner::start(one).unwrap();
     for id in 0..5 {
         runner.submit(id, here(sh("sleep 60")));
     }
@@ -289,7 +288,7 @@ fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
         interrupt_grace: Duration::from_millis(100),
         ..limits()
     };
-    let runner = LocalRunner::start(impatient, None).unwrap();
+    let runner = LocalRunner::start(impatient).unwrap();
     runner.submit(1, here(sh("sleep 60")));
     let interrupts = started();
     let _listening = runner.listen(&interrupts);
@@ -307,7 +306,7 @@ fn the_second_interruption_kills_at_once() {
     };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let runner = LocalRunner::start(patient, None).unwrap();
+    let runner = LocalRunner::start(patient).unwrap();
     let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
     runner.submit(1, here(sh(&text)));
     let pid = pid_in(&file);
@@ -358,7 +357,7 @@ fn a_cancelled_command_ends_with_what_left_its_group() {
         file.display()
     );
     for dropped in [false, true] {
-        let runner = LocalRunner::start(guarded.clone(), None).unwrap();
+        let runner = LocalRunner::start(guarded.clone()).unwrap();
         runner.submit(1, here(sh(&text)));
         let pid = pid_in(&file);
         std::fs::remove_file(&file).unwrap();
@@ -396,27 +395,43 @@ fn words_that_no_system_can_take_are_refused() {
     assert!(matches!(run(&runner, command).exit, Exit::Failed(_)));
 }
 
-#[derive(Clone, Default)]
-struct Listener(Arc<Mutex<Vec<u8>>>);
-
-impl OutputSink for Listener {
-    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
-        assert_eq!((id, stream), (7, Stream::Stdout));
-        self.0.lock().unwrap().extend_from_slice(bytes);
-    }
+#[test]
+fn an_echo_is_complete_before_the_result_comes() {
+    let runner = LocalRunner::start_with_output(limits()).unwrap();
+    let mut command = sh("seq 1 500000");
+    command.echo = true;
+    command.capture_limit = 10;
+    runner.submit(7, here(command));
+    let mut heard = Vec::new();
+    let output = loop {
+        match runner.recv().unwrap() {
+            RunnerEvent::Output(id, stream, bytes) => {
+                assert_eq!((id, stream), (7, Stream::Stdout));
+                heard.extend_from_slice(&bytes);
+            }
+            RunnerEvent::Ended(_, ActionResult::Run(output)) => break output,
+            _ => {}
+        }
+    };
+    assert_eq!(heard.len() as u64, output.stdout.total);
+    assert!(heard.ends_with(b"500000\n"));
+    runner.submit(7, here(sh("echo silent")));
+    assert!(matches!(runner.recv().unwrap(), RunnerEvent::Ended(..)));
 }
 
 #[test]
-fn an_echo_is_complete_before_the_result_comes() {
-    let heard = Listener::default();
-    let runner = LocalRunner::start(limits(), Some(Box::new(heard.clone()))).unwrap();
-    let mut command = sh("seq 1 50000");
+fn a_command_waits_while_its_output_is_not_read() {
+    let runner = LocalRunner::start_with_output(limits()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let done = folder.path().join("done");
+    let mut command = sh(&format!("seq 1 1000000; touch {}", done.display()));
     command.echo = true;
     command.capture_limit = 10;
-    let output = run(&runner, command);
-    assert_eq!(heard.0.lock().unwrap().len() as u64, output.stdout.total);
-    run(&runner, sh("echo silent"));
-    assert!(heard.0.lock().unwrap().ends_with(b"50000\n"));
+    runner.submit(7, here(command));
+    std::thread::sleep(Duration::from_millis(400));
+    assert!(!done.exists());
+    while !matches!(runner.recv().unwrap(), RunnerEvent::Ended(..)) {}
+    assert!(done.exists());
 }
 
 #[test]

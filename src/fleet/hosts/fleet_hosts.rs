@@ -65,6 +65,13 @@ impl FleetHosts {
     }
 }
 
+impl FleetHosts {
+    /// Returns the hosts and roles that can be named.
+    pub(crate) fn inventory(&self) -> &Inventory {
+        &self.inventory
+    }
+}
+
 /// Warns about host variables that runs over hosts ignore, such as `become`.
 fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
     let mut others = Vec::new();

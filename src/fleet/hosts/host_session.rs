@@ -36,9 +36,11 @@ impl HostSession {
         let destination = match location.map_err(|error| refused(error.to_string()))? {
             Location::Ssh(destination) => destination,
             Location::Local | Location::Container(_) => {
-                return Err(refused(format!(
-                    "`{host}` is not reached over SSH, which this command needs"
-                )));
+                let message = format!(
+                    "this command logs in to a host over SSH, but `{host}` is not reached over SSH"
+                );
+                let hint = format!("`unfurl run -H {host} -- COMMAND` runs a command there");
+                return Err(Error::new(ErrorKind::Refused, message, Some(hint)));
             }
         };
         let session = InteractiveSession::new(interrupts).map_err(|error| {

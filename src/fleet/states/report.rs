@@ -52,8 +52,8 @@ impl MachineReport {
 
 /// Returns the entry for a machine to which the top file assigns no states (S7).
 fn unmatched_result() -> StateResult {
-    let comment =
-        "No Top file or master_tops data matches found. Please see master log for details.";
+    let comment = "No states are assigned to this host: there is no top file (`top.sls`), or it does \
+                   not match the host. Name state files, or add the host to the top file.";
     StateResult {
         chunk: None,
         state: "no".into(),

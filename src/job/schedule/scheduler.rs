@@ -130,6 +130,11 @@ impl Scheduler {
         }
     }
 
+    /// Returns the pairs of an open step and another one that it waits for.
+    pub(crate) fn dependencies(&self) -> impl Iterator<Item = (StepId, StepId)> {
+        self.queue.dependencies()
+    }
+
     /// Takes the next step that is ready.
     pub(crate) fn pop(&mut self) -> Option<StepId> {
         self.queue.pop()

@@ -99,7 +99,7 @@ pub(super) fn order(
 
 /// The requisite kind in effect: `watch` counts as `require` if the chunk's module has no watch function
 /// (S23).
-fn effective_kind(chunk: &Chunk, kind: Requisite) -> Requisite {
+pub(super) fn effective_kind(chunk: &Chunk, kind: Requisite) -> Requisite {
     let watches = || {
         find(&chunk.state, "")
             .0

@@ -14,6 +14,7 @@ mod matcher;
 mod pipeline;
 mod problem;
 mod request;
+mod run_order;
 mod show;
 mod sls_loader;
 mod top_file;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::extend::BASE_ENV;
 use super::high_data::{HighData, IdDeclaration, StateItem};
 use super::request::CompiledStates;
+use super::run_order::run_order;
 use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite};
 use crate::value::{Map, Value};
 
@@ -89,6 +90,11 @@ impl CompiledStates {
         Value::list(turns.map(|turn| chunk_value(&self.low.chunks[turn.chunk as usize])))
     }
 
+    /// The chunks in the order in which they run, with requirements before the chunks that require them.
+    pub fn run_order(&self) -> Vec<ChunkIndex> {
+        run_order(&self.low)
+    }
+
     /// The run order as a table: number, ID, function, name and SLS of each chunk.
     pub fn show_order(&self) -> Value {
         let row = |index: &ChunkIndex| {
@@ -102,7 +108,7 @@ impl CompiledStates {
                 ("sls", text(&chunk.sls)),
             ])
         };
-        Value::list(self.low.order.iter().map(row))
+        Value::list(self.run_order().iter().map(row))
     }
 
     /// The SLS names that the top file assigns to the machine, by environment.

@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::states::state_function::find_function;
+use crate::states::state_function::{find_function, similar_function};
 use crate::states::{Chunk, ModuleTable, StateFunction, StateModule};
-use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 /// Finds the module and function of a chunk. Returns the comment of the failed state if the function or a
@@ -44,12 +43,7 @@ pub(super) fn not_found_comment(modules: ModuleTable, chunk: &Chunk, fun: &str) 
         "State '{full}' was not found in SLS '{}'\nReason: '{full}' is not available.\n",
         chunk.sls
     );
-    let (module, _) = find_function(modules, &chunk.state, fun);
-    let hint = match module {
-        Some(module) => did_you_mean(fun, module.functions.iter().map(|it| it.name)),
-        None => did_you_mean(&chunk.state, modules.iter().map(|it| it.name)),
-    };
-    if let Some(hint) = hint {
+    if let Some(hint) = similar_function(modules, &chunk.state, fun) {
         let _ = writeln!(comment, "Hint: {hint}");
     }
     comment

@@ -875,7 +875,7 @@ fn a_misspelt_function_and_a_missing_argument_are_said() {
         "State 'test.nopp' was not found in SLS 'main'\nReason: 'test.nopp' is not available.\n";
     assert_eq!(
         lines[0],
-        format!("a NO: {found}Hint: did you mean `nop`?\n")
+        format!("a NO: {found}Hint: did you mean `test.nop`?\n")
     );
     assert_eq!(
         lines[1],

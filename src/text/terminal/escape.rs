@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::colours::permitted_colours;
+use super::links::{CLOSE, LinkBase, LinkMark, link_mark, push_open};
 use super::pieces::{Piece, Pieces};
 use super::unsafe_chars::safe_prefix;
 
@@ -30,13 +31,23 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Does the same, but lets colours and emphasis pass.
+/// Does the same, but lets colours and emphasis pass. Of a link to a place, only the text remains.
 pub fn escape_except_colours(text: &str) -> Cow<'_, str> {
+    escape_styled(text, None)
+}
+
+/// Does the same, but also lets links to places pass, resolved from a base.
+pub fn escape_with_links<'t>(text: &'t str, base: &LinkBase) -> Cow<'t, str> {
+    escape_styled(text, Some(base))
+}
+
+fn escape_styled<'t>(text: &'t str, base: Option<&LinkBase>) -> Cow<'t, str> {
     if safe_prefix(text) == text.len() {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
     let mut after = text.len();
+    let mut is_linked = false;
     for (piece, raw) in Pieces::new(text) {
         after -= raw.len();
         match piece {
@@ -47,8 +58,22 @@ pub fn escape_except_colours(text: &str) -> Cow<'_, str> {
                 Some(codes) => push_colour(&mut shown, &codes),
                 None => shown.push_str(&escape_controls(raw)),
             },
-            Piece::Sequence => shown.push_str(&escape_controls(raw)),
+            Piece::Sequence => match (link_mark(raw), base) {
+                (Some(LinkMark::Open(path)), Some(base)) => {
+                    push_open(&mut shown, path, base);
+                    is_linked = true;
+                }
+                (Some(LinkMark::Close), Some(_)) if is_linked => {
+                    shown.push_str(CLOSE);
+                    is_linked = false;
+                }
+                (Some(_), _) => {}
+                (None, _) => shown.push_str(&escape_controls(raw)),
+            },
         }
+    }
+    if is_linked {
+        shown.push_str(CLOSE);
     }
     Cow::Owned(shown)
 }

@@ -6,11 +6,13 @@
 
 mod colours;
 mod escape;
+mod links;
 mod output_filter;
 mod pieces;
 mod unsafe_chars;
 
-pub use escape::{escape_controls, escape_except_colours, without_controls};
+pub use escape::{escape_controls, escape_except_colours, escape_with_links, without_controls};
+pub use links::{LinkBase, place_link};
 pub use output_filter::{Delivery, OutputFilter};
 pub use unsafe_chars::is_unsafe;
 

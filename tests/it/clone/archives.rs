@@ -46,7 +46,7 @@ fn a_csar_becomes_a_project_with_an_ensemble() {
     );
     env.unfurl(["deploy", "mine", "--approve"])
         .succeeds()
-        .prints(&["1 task"]);
+        .prints(&["Deployed: 1 created"]);
     assert_eq!(env.read("mine/files/data"), "x");
     env.unfurl(["clone", "my.csar", "proj/csar"]).succeeds();
     env.unfurl(["deploy", "proj/csar/ensemble", "--approve"])

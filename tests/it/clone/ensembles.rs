@@ -30,7 +30,7 @@ fn an_ensemble_is_cloned_within_its_project_without_its_record() {
     );
     env.unfurl_in(proj, &[], &["deploy", "other", "--approve"])
         .succeeds()
-        .prints(&["1 task"]);
+        .prints(&["Deployed: 1 created"]);
     let before = env.names();
     env.unfurl_in(proj, &[], &["clone", "ensemble", "other"])
         .exits(1)
@@ -52,7 +52,7 @@ fn a_blueprint_gets_an_ensemble() {
     );
     env.unfurl(["deploy", "mine", "--approve"])
         .succeeds()
-        .prints(&["1 task"]);
+        .prints(&["Deployed: 1 created"]);
     let run = env.unfurl(["clone", url, "mono", "--mono"]).succeeds();
     assert!(last_line(&run).starts_with("Created new ensemble"));
     assert!(!env.work().join("mono/ensemble/.git").exists());

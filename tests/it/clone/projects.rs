@@ -160,7 +160,7 @@ fn travels(options: &[&str], home: bool) {
     env.git(&["-C", "proj", "commit", "-q", "-m", "edit"]);
     env.unfurl(["deploy", "proj", "--approve", "--commit"])
         .succeeds()
-        .prints(&["1 task"]);
+        .prints(&["Deployed: 1 created"]);
     let run = env.unfurl(["clone", "proj", "elsewhere"]).succeeds();
     let line = format!(
         "Cloned project with a pre-existing ensemble(s) to {}",

@@ -278,7 +278,7 @@ fn a_host_that_has_gone_down_is_waited_for_until_it_has_started_anew() {
     let sshd = Sshd::with(1, &[&path]);
     let goes_down = format!("--command=echo second > {id}; kill -9 $PPID");
     let run = over(&env, &sshd, 1, &["reboot", &goes_down, "--wait=1m"]).succeeds();
-    assert!(run.stderr.contains("1 ok."), "{run}");
+    assert!(run.stderr.contains(": 1 ok in "), "{run}");
     assert_eq!(env.read("boot_id"), "second\n");
 }
 

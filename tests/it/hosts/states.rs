@@ -17,6 +17,7 @@ fn state(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
 fn line(sshd: &Sshd, count: u8, words: &[&str]) -> Vec<String> {
     let mut line = vec!["state".to_owned()];
     line.extend(words.iter().map(|word| (*word).to_owned()));
+    line.extend((words[0] == "apply").then(|| "--approve".to_owned()));
     line.extend(["-H".to_owned(), hosts(sshd, count)]);
     line.extend(options(sshd));
     line
@@ -292,6 +293,7 @@ fn one_state_can_be_typed() {
         &file,
         "contents=hi: there",
         "mode='0600'",
+        "--approve",
     ]
     .map(str::to_owned)
     .to_vec();
@@ -301,10 +303,8 @@ fn one_state_can_be_typed() {
         .succeeds()
         .prints(&["Succeeded: 1 (changed=1)"]);
     assert_eq!(env.read("typed"), "hi: there\n");
-    env.unfurl(["op", "file.managd", &file])
-        .exits(1)
-        .prints(&["did you mean `managed`?"]);
-    env.unfurl(["op", "test.nop"]).succeeds();
+    env.unfurl(["op", "test.nop", "-H", "@local", "--approve"])
+        .succeeds();
 }
 
 #[test]
@@ -376,10 +376,12 @@ fn a_top_file_without_states_for_a_host_is_a_failure() {
     let env = TestEnv::new();
     env.write("states/top.sls", "base:\n  'other*':\n    - main\n");
     env.write("states/main.sls", "a: test.nop\n");
-    let run = env.unfurl(["state", "apply", "--output", "json"]).exits(1);
+    let local = ["state", "apply", "-H", "@local", "--approve"];
+    let with = |words: &[&'static str]| env.unfurl([&local, words].concat());
+    let run = with(&["--output", "json"]).exits(1);
     let answer = run.json();
     assert_eq!(answer["no_|-states_|-states_|-None"]["result"], false);
-    let run = env.unfurl(["state", "apply", "--id", "other1"]).succeeds();
+    let run = with(&["--id", "other1"]).succeeds();
     run.prints(&["Function: test.nop"]);
 }
 

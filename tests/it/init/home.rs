@@ -30,7 +30,7 @@ fn the_home_project_is_created_once_and_deploys() {
     assert!(status.stdout.contains("localhost"), "{status}");
     super::call(&env, folder, &["deploy", "--approve"])
         .succeeds()
-        .prints(&["No tasks ran"]);
+        .prints(&["Nothing to do"]);
     let json = env.unfurl(["home", "--output", "json"]).succeeds().json();
     assert_eq!(json["exists"], true);
     // Projects inherit it without any problem.

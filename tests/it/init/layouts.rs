@@ -57,7 +57,7 @@ fn a_project_has_the_files_and_commits_of_unfurl_and_deploys() {
             .ends_with("\n\n/ensemble\n")
     );
     let deployed = run_next(&env, &run, "--approve").succeeds();
-    deployed.prints(&["No tasks ran"]);
+    deployed.prints(&["Nothing to do"]);
     for folder in ["proj", "proj/ensemble"] {
         assert_eq!(
             git(&env, folder, &["status", "--porcelain"]),
@@ -115,7 +115,7 @@ fn a_mono_project_has_one_repository_and_a_password_that_nobody_sees() {
     );
     run_next(&env, &run, "--approve")
         .succeeds()
-        .prints(&["No tasks ran"]);
+        .prints(&["Nothing to do"]);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_bare_ensemble_has_two_files_and_deploys() {
     );
     run_next(&env, &run, "--approve")
         .succeeds()
-        .prints(&["No tasks ran"]);
+        .prints(&["Nothing to do"]);
 }
 
 #[test]

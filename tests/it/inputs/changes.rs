@@ -37,7 +37,7 @@ fn every_job_says_that_an_input_has_another_value_than_at_the_last_job() {
     with_variables(&env, &[("UNFURL_INPUT_PORT", "7")], &["plan"])
         .succeeds()
         .says(&["19101 at the last job, 7 now (the variable `UNFURL_INPUT_PORT`)"])
-        .prints(&["port: 7   (UNFURL_INPUT_PORT)   at the last job: 19101"]);
+        .prints(&["~ port: 19101 -> 7   UNFURL_INPUT_PORT"]);
 }
 
 #[test]
@@ -85,7 +85,8 @@ fn another_secret_value_is_noticed_without_showing_it() {
         let run = with(words);
         assert!(!run.stderr.contains("at the last job"), "{run}");
     }
-    env.unfurl(["plan"]).prints(&["token: \"<<REDACTED>>\"   (default, ensemble.yaml:11:40)   another value than at the last job"]);
+    env.unfurl(["plan"])
+        .prints(&["~ token: changed (secret)   default, ensemble.yaml:11:40"]);
     let before = env.tracked();
     with(&["deploy", "--approve"]).succeeds();
     assert_eq!(env.tracked(), before);

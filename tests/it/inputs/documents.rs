@@ -4,13 +4,13 @@ use crate::support::TestEnv;
 
 /// The answers of the commands under "Try it", in order.
 const ANSWERS: [&str; 7] = [
-    "name: \"world\"   (default, ",
+    "name = \"world\"   default, ",
     "Hello, Ada!",
-    "at the last job: \"Ada\"",
-    "Nothing to do.",
-    "Nothing to do.",
-    "name: \"Bob\"   (UNFURL_INPUT_NAME)",
-    "ok",
+    "name: \"Ada\" -> \"world\"",
+    "Nothing to do",
+    "Nothing to do",
+    "name: \"Ada\" -> \"Bob\"   UNFURL_INPUT_NAME",
+    "Torn down: 2 deleted",
 ];
 
 #[test]

@@ -123,7 +123,8 @@ fn a_killed_job_has_saved_its_values() {
     env.write("ensemble.yaml", &text);
     assert!(save(&env, &["--var", "input_port", "9"]).code < 0);
     assert_eq!(spec(&env), "  inputs:\n    port: 9");
-    env.unfurl(["plan"]).prints(&["port: 9   (spec.inputs, "]);
+    env.unfurl(["plan", "--detail"])
+        .prints(&["port = 9   spec.inputs, "]);
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn a_secret_is_not_saved() {
     env.write("ensemble.yaml", &text);
     with_variables(&env, &[("TOKEN", "s3cret")], &["plan"])
         .succeeds()
-        .prints(&["token: \"<<REDACTED>>\""]);
+        .prints(&["token = \"<<REDACTED>>\""]);
 }
 
 #[test]

@@ -54,12 +54,18 @@ fn a_variable_that_could_mean_two_inputs_is_refused() {
     run("UNFURL_INPUT_A_B")
         .exits(64)
         .says(&["error: the variable `UNFURL_INPUT_A_B` could set the inputs `a-b`, `a_b`"]);
-    run("UNFURL_INPUT_a_b")
-        .succeeds()
-        .prints(&["  a-b: 1 ", "  a_b: 9 "]);
-    run("UNFURL_INPUT_C_D")
-        .succeeds()
-        .prints(&["  c.d: 9   (UNFURL_INPUT_C_D)"]);
+    let values = |name| {
+        let words = ["plan", "--output", "json", "--why"];
+        let run = with_variables(&env, &[(name, "9")], &words).succeeds();
+        let json = run.json();
+        let inputs = json.as_array().unwrap().last().unwrap()["inputs"].clone();
+        let inputs = inputs.as_array().unwrap().iter();
+        let values =
+            inputs.map(|input| format!("{}: {}", input["name"].as_str().unwrap(), input["value"]));
+        values.collect::<Vec<_>>()
+    };
+    assert_eq!(values("UNFURL_INPUT_a_b"), ["a-b: 1", "a_b: 9", "c.d: 3"]);
+    assert_eq!(values("UNFURL_INPUT_C_D"), ["a-b: 1", "a_b: 2", "c.d: 9"]);
 }
 
 #[test]
@@ -70,7 +76,7 @@ fn the_standard_input_is_a_file_of_inputs() {
         &["plan", "--var-file", "-"],
     );
     run.succeeds()
-        .prints(&["port: 5   (--var-file, <stdin>:1:7)"]);
+        .prints(&["port = 5   --var-file, <stdin>:1:7"]);
     env.unfurl(["plan", "--var-file", "-", "--var-file", "-"])
         .exits(2)
         .says(&["`--var-file -` is given twice"]);
@@ -90,13 +96,13 @@ fn a_plan_shows_inputs_and_their_sources() {
         "9",
     ];
     let run = env.unfurl(words).succeeds();
-    let (inputs, _) = run.stdout.split_once("Plan for deploy").unwrap();
+    let (_, inputs) = run.stdout.split_once("Changes to inputs:\n").unwrap();
+    let (inputs, _) = inputs.split_once("\n\n").unwrap();
     insta::assert_snapshot!(inputs, @r#"
-    Inputs:
-      port: 9   (--var input_port)
-      greeting: "app"   (--var-file, vars/a.yaml:2:11)
-      size: "large"   (spec.inputs, ensemble.yaml:26:11)
-      token: "<<REDACTED>>"   (environment, unfurl.yaml:5:30)
+    + port = 9   --var input_port
+    + greeting = "app"   --var-file, vars/a.yaml:2:11
+    + size = "large"   spec.inputs, ensemble.yaml:26:11
+    + token = "<<REDACTED>>"   environment, unfurl.yaml:5:30
     "#);
     let words = [&words[..], &["--output", "json", "--why"]].concat();
     let run = env.unfurl(&words).succeeds();
@@ -115,7 +121,7 @@ fn a_plan_shows_inputs_and_their_sources() {
 fn a_plan_without_inputs_does_not_mention_them() {
     let env = super::topology("node_templates: {a: {type: tosca.nodes.Root}}").env();
     let run = env.unfurl(["plan"]).succeeds();
-    assert!(!run.stdout.contains("Inputs"), "{run}");
+    assert!(!run.stdout.contains("inputs"), "{run}");
 }
 
 #[test]
@@ -326,7 +332,7 @@ fn an_option_takes_its_value_from_a_file_or_from_the_standard_input() {
         ["--var=input_port=17", "-v"],
     ] {
         let run = env.unfurl([&["plan"], &words[..]].concat()).succeeds();
-        assert!(run.stdout.contains("port: 17 "), "{run}");
+        assert!(run.stdout.contains("port = 17 "), "{run}");
     }
 }
 

@@ -182,7 +182,7 @@ fn a_job_that_fails_or_is_declined_frees_its_lock() {
     let env = server.with_ensemble(&ensemble("{lock: require}", "exit 3"));
     deploy(&env).exits(64);
     assert_eq!(server.locks(&env), serde_json::json!([]));
-    env.unfurl(["deploy", "--force"]).succeeds();
+    env.unfurl(["deploy", "--force"]).exits(1);
     assert_eq!(server.locks(&env), serde_json::json!([]));
     env.unfurl(["deploy", "--template", "none"]).exits(64);
     assert_eq!(server.locks(&env), serde_json::json!([]));

@@ -222,7 +222,7 @@ impl Lab {
             ensemble: self.path().to_string_lossy().into_owned(),
             ..SessionOptions::default()
         };
-        ops::rescue::recover(&options, None, "unfurl")
+        ops::rescue::recover(&options, None, "unfurl").map(|messages| messages.join("\n"))
     }
 
     /// The steps that a job would run or skip, and the state before the job.
@@ -329,7 +329,7 @@ fn steps(report: &Report) -> Vec<(usize, Step, StepEnd)> {
         let number = step.task.filter(|_| step.is_included)?;
         let reason = &report.plan.steps[id].reason;
         let end = match step.state {
-            StepState::Skipped => StepEnd::Skipped,
+            StepState::Skipped | StepState::Untried => StepEnd::Skipped,
             StepState::Passed => StepEnd::Passed,
             StepState::Failed => StepEnd::Failed,
             StepState::Succeeded => StepEnd::Succeeded,
@@ -393,11 +393,16 @@ impl JobFrontend for Watch {
         self.problems.push(text.to_owned());
     }
 
-    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
+    fn approve(
+        &mut self,
+        _plan: &dyn Fn() -> Proposal,
+        _sources: &Sources,
+        _place: &str,
+    ) -> Decision {
         Decision::Proceed
     }
 
-    fn event(&mut self, event: &JobEvent) {
+    fn event(&mut self, event: &JobEvent, _sources: &Sources) {
         match event {
             JobEvent::TaskStarted(started) => self.events.push((started.task, false)),
             JobEvent::TaskFinished(finished) => self.events.push((finished.task, true)),

@@ -97,7 +97,12 @@ impl<S: Script> JobFrontend for Simulated<S> {
 
     fn notice(&mut self, _text: &str) {}
 
-    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
+    fn approve(
+        &mut self,
+        _plan: &dyn Fn() -> Proposal,
+        _sources: &Sources,
+        _place: &str,
+    ) -> Decision {
         Decision::Proceed
     }
 
@@ -105,7 +110,7 @@ impl<S: Script> JobFrontend for Simulated<S> {
         Some(Box::new(Self::new(&self.script)))
     }
 
-    fn event(&mut self, event: &JobEvent) {
+    fn event(&mut self, event: &JobEvent, _sources: &Sources) {
         self.script.borrow_mut().handle_event(event);
     }
 }

@@ -128,10 +128,15 @@ fn run_case(
         if compiled.is_unmatched {
             return None;
         }
+        let order = compiled.run_order();
         let setup = setup(case, &machine.options, way);
         let mut engine = Engine::new(compiled.low, Arc::clone(&world), setup);
         drive(&mut engine, way);
         compare(case, run, &engine, folder, &mut failed, &mut comments);
+        let ran = order_of(engine.results());
+        if ran.as_ref().is_some_and(|ran| *ran != order) {
+            let _ = writeln!(failed, "  shows the order {order:?}, but runs {ran:?}");
+        }
     }
     let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
     let log: Vec<&str> = log.split_whitespace().collect();
@@ -144,6 +149,23 @@ fn run_case(
     } else {
         Err(failed)
     })
+}
+
+/// The chunks in the order in which they ran. None if a failure may have changed the order.
+fn order_of(results: &[StateResult]) -> Option<Vec<u32>> {
+    if results.iter().any(|it| it.outcome.result == Some(false)) {
+        return None;
+    }
+    let mut results: Vec<&StateResult> = results.iter().collect();
+    results.sort_by_key(|result| result.number);
+    let mut order = Vec::new();
+    for chunk in results.iter().filter_map(|result| result.chunk) {
+        // A state that listens runs a second time at the end.
+        if !order.contains(&chunk) {
+            order.push(chunk);
+        }
+    }
+    Some(order)
 }
 
 fn compiled(

@@ -133,7 +133,7 @@ fn a_program_is_asked_once_for_a_job_and_only_with_permission() {
         env.unfurl(command);
         assert!(!env.work().join("calls").exists(), "{command:?}");
     }
-    let refused = env.unfurl(["plan"]).succeeds();
+    let refused = env.unfurl(["plan"]).exits(64);
     refused.says(&[
         "`secrets` runs a program or asks a server while planning; allow it with `--allow secrets`",
         "ensemble.yaml:",
@@ -292,7 +292,7 @@ fn a_secret_comes_from_vault() {
             .variable("VAULT_ADDR", &server.url)
             .variable("VAULT_NAMESPACE", "team1");
         let env = env.variable("VAULT_TOKEN", "hvs.mytoken");
-        env.unfurl(["plan"]).succeeds();
+        env.unfurl(["plan"]).exits(64);
         assert_eq!(server.requests(), [""; 0]);
         let run = deploys(&env, &["--allow", "secrets"]);
         let [request] = &server.requests()[..] else {

@@ -342,7 +342,7 @@ fn s7_no_command_puts_a_hostile_name_into_a_shell() {
             vec!["shell", &name],
             vec!["forward", &name, "-L", "0:a:1"],
             vec!["fact", "show", "-H", &name],
-            vec!["state", "apply", "-H", &name, "x"],
+            vec!["state", "apply", "--approve", "-H", &name, "x"],
         ] {
             let run = env.unfurl(&words).does_not_panic();
             assert_ne!(run.code, 0, "{run}");

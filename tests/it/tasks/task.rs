@@ -142,7 +142,7 @@ fn outputs_name_their_host_and_a_table_says_how_it_went() {
         run.stderr.contains("error: [h2] `a` failed: exit code 1"),
         "{run}"
     );
-    assert!(run.stderr.contains("1 ok, 1 failed."), "{run}");
+    assert!(run.stderr.contains("2 hosts: 1 failed, 1 ok."), "{run}");
 }
 
 #[test]

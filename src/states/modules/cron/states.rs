@@ -8,8 +8,9 @@ use super::desired::DesiredCronJob;
 use crate::states::modules::decision::{act_or_fail, failure, single_change, unchanged};
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
-    diff, refuse,
+    refuse,
 };
+use crate::text::diff;
 
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "cron",

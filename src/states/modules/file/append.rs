@@ -13,8 +13,9 @@ use crate::states::modules::decision::{single_change, unchanged};
 use crate::states::modules::file_change;
 use crate::states::{
     Chunk, FactCache, Halt, LinkTarget, Mode, Requisite, StateCall, StateDecision, StateOutcome,
-    diff, refuse,
+    refuse,
 };
+use crate::text::diff;
 use crate::value::{Map, REDACTED, Value};
 
 /// Decides `file.append`: adds the texts that the file does not contain yet.

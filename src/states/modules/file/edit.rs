@@ -12,8 +12,9 @@ use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Fact, FileKind};
 use crate::states::modules::decision::{require_facts, single_change, unchanged};
 use crate::states::modules::file_change;
-use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, diff, refuse};
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::system::fs::SECRET_MODE;
+use crate::text::diff;
 use crate::value::{Map, REDACTED, Value};
 
 /// A file that a state edits, with its current content.

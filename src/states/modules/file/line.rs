@@ -10,8 +10,8 @@ use super::pattern::{Flags, compile, matches_line};
 use super::plan::{PathOwners, parent};
 use crate::host::change::{Change, CommandRun};
 use crate::host::fact::Domain;
-use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, diff, refuse};
-use crate::text::force_quote_word;
+use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, refuse};
+use crate::text::{diff, force_quote_word};
 
 /// The operation of the argument `mode`.
 enum LineMode {

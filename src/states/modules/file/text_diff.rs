@@ -3,7 +3,7 @@
 //! Splits lines at all line ends that Python's `str.splitlines` knows, detects binary content, and
 //! decides how much of a difference is visible.
 
-use crate::states::diff;
+use crate::text::diff;
 use crate::value::REDACTED;
 
 /// The number of leading bytes that are examined to detect binary content.

@@ -4,7 +4,7 @@
 //! Matching follows Ratcliff and Obershelp: the longest block of equal lines first, then the same on both
 //! sides of it. A shortest edit script would often give a different diff.
 
-use crate::value::FoldMap;
+use std::collections::HashMap;
 
 /// The number of context lines around a change.
 const CONTEXT: usize = 3;
@@ -20,7 +20,7 @@ const POPULAR_FROM: usize = 200;
 ///
 /// The first two lines are the file headers. Headers and hunk headers end with a newline; the other lines end
 /// as they do in the texts.
-pub(super) fn unified_diff(before: &[&str], after: &[&str]) -> Vec<String> {
+pub fn unified_diff(before: &[&str], after: &[&str]) -> Vec<String> {
     if before == after {
         return Vec::new();
     }
@@ -50,7 +50,7 @@ pub(super) fn unified_diff(before: &[&str], after: &[&str]) -> Vec<String> {
 }
 
 /// Splits a text into lines that keep their newlines.
-pub(super) fn lines(text: &str) -> Vec<&str> {
+pub fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
@@ -159,7 +159,7 @@ struct SequenceMatcher {
 
 impl SequenceMatcher {
     fn new<'a>(before: &[&'a str], after: &[&'a str]) -> Self {
-        let mut numbers: FoldMap<&str, u32> = FoldMap::default();
+        let mut numbers: HashMap<&str, u32> = HashMap::new();
         let mut number = |line: &'a str| {
             let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
             *numbers.entry(line).or_insert(next)

@@ -1,16 +1,20 @@
-//! Renders plans as text and as JSON.
+//! The view of a plan, and its JSON.
 //!
 //! `cli::job_views` converts a plan to a [`PlanView`]. The JSON has Unfurl's format;
 //! [`PlanView::json_with_reasons`] adds keys of its own.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::SkippedView;
-use super::change::ChangeView;
-use super::words;
+use crate::diagnostic::SourcePosition;
+use crate::job::{DifferenceSide, InstanceAction};
 use crate::name::{NodeState, Status};
+use crate::task::TaskWork;
+use crate::ui::change::ChangeView;
+use crate::ui::layout::Layout;
+use crate::ui::{SkippedView, words};
 use crate::value::Value;
 
 /// A plan of a job, prepared for output.
@@ -26,6 +30,57 @@ pub struct PlanView {
     pub nodes: Vec<PlanNode>,
     /// The instances that the job leaves alone.
     pub skipped: SkippedView,
+    /// The ensemble with its environment, such as `shop/production`.
+    pub ensemble: String,
+    /// The instances that the job touches, in the order of the plan.
+    pub instances: Vec<PlanInstance>,
+    /// The inputs. The text shows those that have other values than at the last job.
+    pub inputs: Vec<PlanValue>,
+    /// The outputs that change.
+    pub outputs: Vec<PlanValue>,
+    /// The number of instances that stay as they are.
+    pub unchanged: usize,
+}
+
+/// An instance that a job touches.
+#[derive(Debug, Clone)]
+pub struct PlanInstance {
+    pub name: String,
+    pub type_name: String,
+    pub action: InstanceAction,
+    /// The position of the template.
+    pub place: Option<SourcePosition>,
+    pub operations: Vec<PlanOperation>,
+    /// The properties of a new instance. None if only the job determines the value.
+    pub values: Vec<(String, Option<Value>)>,
+    /// Whether operations and values are shown.
+    pub is_detailed: bool,
+}
+
+/// An operation on an instance or on one of its requirements, or a state that is set.
+#[derive(Debug, Clone, Default)]
+pub struct PlanOperation {
+    pub task: PlanTask,
+    /// The requirement that the operation is for.
+    pub requirement: Option<String>,
+    pub work: Option<TaskWork>,
+    /// The steps one of which must fail before the operation runs.
+    pub condition: Option<String>,
+    /// The errors that prevent the operation.
+    pub errors: Vec<String>,
+}
+
+/// An input or output with its value at the last job and its value now.
+#[derive(Debug, Clone)]
+pub struct PlanValue {
+    pub name: String,
+    pub old: DifferenceSide,
+    /// The new value. `Unknown` if only the job determines it.
+    pub new: DifferenceSide,
+    /// Whether the value is secret as a whole.
+    pub is_secret: bool,
+    /// The source of an input and its position in a file.
+    pub source: String,
 }
 
 /// A job on another ensemble that the plan depends on.
@@ -96,40 +151,6 @@ pub struct PlanTask {
 const MAX_CANDIDATES: usize = 8;
 
 impl PlanView {
-    pub fn is_empty(&self) -> bool {
-        self.external.is_empty() && !self.nodes.iter().any(PlanNode::has_effect)
-    }
-
-    /// Renders the plan as text. Parts that can be cut keep to `width` columns.
-    pub fn text(&self, width: u16) -> String {
-        let width = usize::from(width);
-        let mut text = format!("Plan for {}", self.workflow);
-        let options: Vec<String> = self
-            .options
-            .iter()
-            .map(|(name, value)| format!("{name} = {value}"))
-            .collect();
-        if !options.is_empty() {
-            words::append(&mut text, format_args!(" ({})", options.join(", ")));
-        }
-        text.push_str(":\n\n");
-        for job in &self.external {
-            line(&mut text, 0, &job.text());
-        }
-        let layout = PlanLayout {
-            workflow: &self.workflow,
-            width,
-        };
-        for node in &self.nodes {
-            node.write(&mut text, 0, layout);
-        }
-        if self.is_empty() {
-            text.push_str("Nothing to do.\n");
-        }
-        text.push_str(&self.skipped.text());
-        text
-    }
-
     /// Returns the plan as JSON in Unfurl's format: a list of instances with their entries.
     pub fn json(&self) -> Json {
         self.json_with(false)
@@ -146,23 +167,15 @@ impl PlanView {
     }
 
     fn json_with(&self, why: bool) -> Json {
-        let external = self.external.iter().map(ExternalJob::json);
+        let external = self.external.iter().map(|job| job.json(why));
         let nodes = self.nodes.iter().filter(|node| node.has_effect());
         let nodes = external.chain(nodes.map(|node| node.json(why)));
-        nodes.chain(self.skipped.plan_json()).collect()
+        nodes.chain(self.skipped.plan_json(why)).collect()
     }
 }
 
 impl ExternalJob {
-    fn text(&self) -> String {
-        let instance = words::one_line(&self.instance);
-        match &self.ensemble {
-            Some(path) => format!("Job for \"{instance}\" in {}:", path.display()),
-            None => format!("Job for \"{instance}\":"),
-        }
-    }
-
-    fn json(&self) -> Json {
+    fn json(&self, why: bool) -> Json {
         let ensemble = self
             .ensemble
             .as_ref()
@@ -170,19 +183,10 @@ impl ExternalJob {
         let ensemble = ensemble.unwrap_or_else(|| "local".to_owned());
         let mut job = json!({ "instance": self.instance, "job_request": ensemble });
         if self.status.is_some() {
-            job["status"] = words::upstream("Status", self.status).into();
+            job["status"] = word("Status", self.status, why);
         }
         job
     }
-}
-
-/// The context in which a part of a plan is rendered.
-#[derive(Clone, Copy)]
-struct PlanLayout<'a> {
-    /// The workflow named in the heading above.
-    workflow: &'a str,
-    /// The width of the screen in columns.
-    width: usize,
 }
 
 impl PlanNode {
@@ -190,32 +194,11 @@ impl PlanNode {
         self.entries.iter().any(PlanEntry::has_effect)
     }
 
-    fn write(&self, text: &mut String, indent: usize, shown: PlanLayout<'_>) {
-        if !self.has_effect() {
-            return;
-        }
-        let known = [
-            self.local_status.map(Status::as_str),
-            self.state.map(NodeState::as_str),
-            self.managed.is_truthy().then_some("managed"),
-        ];
-        let known: Vec<&str> = known.into_iter().flatten().collect();
-        let name = words::one_line(&self.nested_name);
-        let heading = match &known[..] {
-            [] => format!("Node \"{name}\":"),
-            known => format!("Node \"{name}\" ({}):", known.join(", ")),
-        };
-        line(text, indent, &heading);
-        for entry in &self.entries {
-            entry.write(text, indent, shown);
-        }
-    }
-
     fn json(&self, why: bool) -> Json {
         json!({
             "instance": self.instance,
-            "status": words::upstream("Status", self.status),
-            "state": words::upstream("NodeState", self.state),
+            "status": word("Status", self.status, why),
+            "state": word("NodeState", self.state, why),
             "managed": self.managed,
             "plan": entries_json(&self.entries, why),
         })
@@ -228,31 +211,6 @@ impl PlanEntry {
             Self::Group { sequence, .. } => sequence.iter().any(Self::has_effect),
             Self::Node(node) => node.has_effect(),
             Self::Task(_) | Self::SetState(_) => true,
-        }
-    }
-
-    fn write(&self, text: &mut String, indent: usize, shown: PlanLayout<'_>) {
-        match self {
-            // The name of the plan's own workflow would repeat the heading.
-            Self::Group { workflow, sequence } => {
-                let name = workflow.as_deref().unwrap_or("sequence");
-                let inner = if name == shown.workflow || !self.has_effect() {
-                    indent
-                } else {
-                    line(text, indent, &format!("- {}:", words::one_line(name)));
-                    indent + 4
-                };
-                let shown = PlanLayout {
-                    workflow: name,
-                    ..shown
-                };
-                for entry in sequence {
-                    entry.write(text, inner, shown);
-                }
-            }
-            Self::Task(task) => task.write(text, indent, shown.width),
-            Self::Node(node) => node.write(text, indent, shown),
-            Self::SetState(state) => line(text, indent, &format!("- set state {state}")),
         }
     }
 
@@ -274,7 +232,7 @@ impl PlanEntry {
 
 impl PlanTask {
     /// Returns the operation and its reason on one line.
-    pub(super) fn heading(&self) -> String {
+    pub(in crate::ui) fn heading(&self) -> String {
         let operation = words::one_line(&self.operation);
         let reason_text = self.reason_text.as_deref().map(words::one_line);
         let colon = if reason_text.is_some() { ": " } else { "" };
@@ -282,34 +240,29 @@ impl PlanTask {
         format!("{operation} (reason: {}){colon}{reason_text}", self.reason)
     }
 
-    fn write(&self, text: &mut String, indent: usize, width: usize) {
-        line(text, indent, &format!("- operation {}", self.heading()));
-        self.write_changes(text, indent + 3, width);
-        for (_, path) in &self.rendered {
-            line(text, indent + 3, &format!("rendered at {}", path.display()));
-        }
-        if let Some(note) = &self.note {
-            line(text, indent + 3, &format!("({note})"));
-        }
-    }
-
     /// Appends the changes, one line each.
-    pub(super) fn write_changes(&self, text: &mut String, indent: usize, width: usize) {
+    pub(in crate::ui) fn write_changes(&self, text: &mut String, indent: usize, layout: Layout) {
         for change in &self.changes {
-            change.write(text, indent, width);
+            change.write(text, indent, layout);
         }
         if !self.candidates.is_empty() {
             let names = words::names(&self.candidates, MAX_CANDIDATES);
             let names = names.replace(" and ", " or ");
-            line(text, indent, &format!("one of {names} has changed"));
+            words::append(
+                text,
+                format_args!("{:indent$}one of {names} has changed\n", ""),
+            );
         }
         if let Some(why) = &self.unknown {
-            let words = format!("what it was is not known: {}", words::one_line(why));
-            line(text, indent, &words);
+            let why = words::one_line(why);
+            words::append(
+                text,
+                format_args!("{:indent$}what it was is not known: {why}\n", ""),
+            );
         }
     }
 
-    pub(super) fn json(&self, why: bool) -> Json {
+    pub(in crate::ui) fn json(&self, why: bool) -> Json {
         let folders = self.rendered.iter();
         let rendered: Map<String, Json> = folders
             .map(|(kind, path)| (kind.clone(), path.display().to_string().into()))
@@ -342,13 +295,18 @@ impl PlanTask {
     }
 }
 
+/// Returns a word as JSON: plain, or as Unfurl writes words of this kind.
+fn word(kind: &str, word: Option<impl Display>, is_plain: bool) -> Json {
+    if is_plain {
+        word.map_or(Json::Null, |word| word.to_string().into())
+    } else {
+        words::upstream(kind, word).into()
+    }
+}
+
 fn entries_json(entries: &[PlanEntry], why: bool) -> Json {
     let entries = entries.iter().filter(|entry| entry.has_effect());
     entries.map(|entry| entry.json(why)).collect()
-}
-
-fn line(text: &mut String, indent: usize, words: &str) {
-    words::append(text, format_args!("{:indent$}{words}\n", ""));
 }
 
 #[cfg(test)]
@@ -399,44 +357,13 @@ mod tests {
             options: vec![("force".to_owned(), "True".to_owned())],
             external: Vec::new(),
             nodes: vec![server],
-            skipped: SkippedView::default(),
+            ..PlanView::default()
         }
     }
 
     #[test]
-    fn the_text_names_each_operation_and_why_it_runs() {
-        insta::assert_snapshot!(sample().text(100), @r#"
-        Plan for deploy (force = True):
-
-        Node "server" (pending):
-        - operation create (reason: add): it does not exist yet
-           rendered at /e/planned/tasks/server
-           (render waiting for dependents)
-        Node "outer:storage" (ok, started, managed):
-        - operation configure (reason: reconfigure)
-        "#);
-    }
-
-    #[test]
-    fn a_group_of_another_workflow_has_its_own_line() {
-        let mut plan = sample();
-        plan.workflow = "restart".to_owned();
-        insta::assert_snapshot!(plan.text(100), @r#"
-        Plan for restart (force = True):
-
-        Node "server" (pending):
-        - deploy:
-            - operation create (reason: add): it does not exist yet
-               rendered at /e/planned/tasks/server
-               (render waiting for dependents)
-            Node "outer:storage" (ok, started, managed):
-            - operation configure (reason: reconfigure)
-        "#);
-    }
-
-    #[test]
     fn the_json_nests_groups_and_other_instances() {
-        insta::assert_snapshot!(super::super::pretty(&sample().json()), @r#"
+        insta::assert_snapshot!(crate::ui::pretty(&sample().json()), @r#"
         [
           {
             "instance": "server",
@@ -476,6 +403,14 @@ mod tests {
     }
 
     #[test]
+    fn with_reasons_the_json_has_plain_words() {
+        let json = sample().json_with_reasons(None);
+        assert_eq!(json[0]["status"], "pending");
+        assert_eq!(json[0]["state"], Json::Null);
+        assert_eq!(json[0]["plan"][0]["sequence"][1]["state"], "started");
+    }
+
+    #[test]
     fn a_plan_whose_groups_are_empty_does_nothing() {
         let mut plan = PlanView {
             workflow: "deploy".to_owned(),
@@ -489,7 +424,6 @@ mod tests {
             }],
             ..PlanNode::default()
         });
-        assert_eq!(plan.text(100), "Plan for deploy:\n\nNothing to do.\n");
         assert_eq!(plan.json(), json!([]));
     }
 }
