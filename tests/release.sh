@@ -64,7 +64,7 @@ cargo build --locked --profile "$profile" --bin unfurl
 # The folder has the name of the profile, except for the profile `dev`.
 binary=$target/$profile/unfurl
 [ "$("$binary" version | cut -d ' ' -f 3)" = "$version" ] || die "the program does not report version $version"
-! grep -q UNFURL_TEST_FAULT "$binary" || die "the program contains the fault injection of the tests; build it without the feature \`fault-injection\`"
+! grep -qE 'UNFURL_TEST_(FAULT|CLOCK)' "$binary" || die "the program contains the fault injection of the tests; build it without the feature \`fault-injection\`"
 
 step "packages"
 machine=$(uname -m)

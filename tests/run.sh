@@ -63,6 +63,9 @@ strace|test|strace|the system calls of commands that only read are checked
 nc|test|netcat-openbsd|a proxy command of a test is nc
 age|test|age|files of age are exchanged with the real age
 openssl|test|openssl|a test server needs a TLS certificate
+cron|test|cron|the real cron runs the crontab of a project
+systemd-analyze|test|systemd|units are checked by systemd
+msmtp|test|msmtp|mails reach the mail server of a test through a real sendmail
 debootstrap|test|debootstrap|states are applied to a Debian for tests
 root|test||tests create users, networks and file systems
 corpus/unfurl|corpus hands test||cases of Unfurl
@@ -210,6 +213,13 @@ corpus() {
     return 1
   }
   python3 tests/corpus.py "$report" tests/data/corpus-passing.txt || return 1
+  # The texts of Unfurl, in the cases that compare no text of other programs.
+  texts=$target/unfurl-texts
+  printf '#!/bin/sh\nUNFURL_FORMAT=unfurl exec "%s" "$@"\n' \
+    "$(cd "$target/$profile" && pwd)/unfurl" >"$texts"
+  chmod +x "$texts"
+  python3 "$runner" --bin "$texts" --facets stdout --timeout 60 \
+    errors-cli query-option starttime status-cmd || return 1
   python3 tests/tosca.py "$target/$profile/unfurl" "$shared/corpus/tosca" \
     tests/data/tosca-deviations.tsv
 }

@@ -12,6 +12,7 @@ use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
 use super::commands::completions::CompletionsArgs;
 use super::commands::doctor::DoctorArgs;
+use super::commands::drift::DriftArgs;
 use super::commands::explain::ExplainArgs;
 use super::commands::export::ExportArgs;
 use super::commands::forward::ForwardArgs;
@@ -30,7 +31,9 @@ use super::commands::merge_driver::MergeDriverArgs;
 use super::commands::plan::PlanArgs;
 use super::commands::recover::RecoverArgs;
 use super::commands::run::RunArgs;
+use super::commands::schedule::ScheduleArgs;
 use super::commands::secret::SecretArgs;
+use super::commands::serve::ServeArgs;
 use super::commands::status::StatusArgs;
 use super::commands::task::TaskArgs;
 use super::commands::transfer::GetArgs;
@@ -71,6 +74,7 @@ pub(super) enum Command {
     Stop(StopArgs),
     /// Check the status of each instance
     Check(CheckArgs),
+    Drift(Box<DriftArgs>),
     /// Discover existing resources
     Discover(CheckArgs),
     /// Show what a job would do
@@ -101,7 +105,7 @@ pub(super) enum Command {
     GitStatus(GitStatusArgs),
     GitSetup(GitSetupArgs),
     MergeDriver(MergeDriverArgs),
-    /// Print the JSON Schema of a file, for editors, or of `--progress json`
+    /// Print the JSON Schema of a file, for editors, or of an output, for programs
     Schema {
         /// The file or the output that the schema describes
         #[arg(value_parser = one_of::<SchemaKind>())]
@@ -112,6 +116,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
+    Schedule(ScheduleArgs),
+    Serve(ServeArgs),
     Secret(SecretArgs),
     Home(HomeArgs),
     Trust(TrustArgs),
@@ -132,9 +138,6 @@ pub(super) enum Command {
     /// Not supported: this program needs no runtime
     #[command(hide = true)]
     Runtime(LeftOutArgs),
-    /// Not supported: this program has no API server; see `export` and `--output json`
-    #[command(hide = true)]
-    Serve(LeftOutArgs),
     /// Not supported: this program keeps no catalogue of repositories
     #[command(hide = true)]
     Cloudmap(LeftOutArgs),

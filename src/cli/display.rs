@@ -145,7 +145,7 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, QueueState>) -> MutexGuar
 fn text_bytes(event: &ProgressEvent) -> usize {
     match event {
         ProgressEvent::Output { text, .. } | ProgressEvent::Message { text, .. } => text.len(),
-        ProgressEvent::TaskFinished { errors, .. } => errors.iter().map(String::len).sum(),
+        ProgressEvent::TaskFinished(finished) => finished.errors.iter().map(String::len).sum(),
         ProgressEvent::Problem(problem) => problem.text.len(),
         _ => 0,
     }

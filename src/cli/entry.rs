@@ -11,8 +11,8 @@ use serde_json::json;
 use super::args::format::HostOutput;
 use super::command_line::{Cli, Command, definition};
 use super::commands::{
-    clone, commit, completions, doctor, explain, export, fact, forward, git, history, home, hosts,
-    init, job, lock, man, merge_driver, op, plan, recover, replay, run, state, status, task,
+    clone, commit, completions, doctor, drift, explain, export, fact, forward, git, history, home,
+    hosts, init, job, lock, man, merge_driver, op, plan, recover, replay, run, state, status, task,
     transfer, trust, validate,
 };
 use super::completion::{self, COMPLETE_COMMAND};
@@ -192,6 +192,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Teardown(args) => job::run(WorkflowKind::Undeploy, &args.into(), cx),
         Command::Stop(args) => job::run(WorkflowKind::Stop, &args.into(), cx),
         Command::Check(args) => job::run(WorkflowKind::Check, &args.into(), cx),
+        Command::Drift(args) => drift::run(&args, cx),
         Command::Discover(args) => job::run(WorkflowKind::Discover, &args.into(), cx),
         Command::Plan(args) => plan::plan(args, cx),
         Command::Run(args) => run::run(args, cx),
@@ -224,6 +225,8 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
             Ok(0)
         }
         Command::Lock { action } => lock::lock(&action, cx),
+        Command::Schedule(args) => super::commands::schedule::schedule(&args, cx),
+        Command::Serve(args) => super::commands::serve::serve(&args, cx),
         Command::Secret(args) => super::commands::secret::secret(&args, cx),
         Command::Home(args) => home::home(&args, cx),
         Command::Trust(args) => trust::trust(&args, cx),
@@ -234,7 +237,6 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         } => Ok(version_json(&cx.output)),
         Command::Version { semver, remote, .. } => Ok(version(semver, remote, &cx.output)),
         Command::Runtime(_) => Err(left_out::LeftOutCommand::Runtime.failure()),
-        Command::Serve(_) => Err(left_out::LeftOutCommand::Serve.failure()),
         Command::Cloudmap(_) => Err(left_out::LeftOutCommand::CloudMap.failure()),
         Command::Completions(args) => completions::completions(&args, cx),
         Command::Man(args) => man::man(&args, definition(), &cx.output),
@@ -286,7 +288,7 @@ mod tests {
             "unfurl lock list --output=json",
             "unfurl state apply --output json",
             "unfurl validate --output json here",
-            "unfurl serve --port 1 --output json",
+            "unfurl runtime --init . --output json",
             "unfurl cloudmap --output=json --sync local",
         ] {
             assert!(asks_for_json(line), "{line}");

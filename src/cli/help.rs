@@ -14,7 +14,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Everyday commands",
         &[
-            "init", "plan", "deploy", "status", "check", "explain", "history", "run", "teardown",
+            "init", "plan", "deploy", "status", "check", "drift", "explain", "history", "run",
+            "teardown",
         ],
     ),
     (
@@ -37,6 +38,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "trust",
             "home",
             "lock",
+            "schedule",
+            "serve",
             "recover",
             "export",
         ],
@@ -63,8 +66,8 @@ const GLOBAL_HEADING: &str = "Global options";
 const EVERYDAY_GLOBAL: [&str; 2] = ["verbose", "quiet"];
 
 /// The commands that plan or run a job on an ensemble.
-pub(super) const JOB_COMMANDS: [&str; 8] = [
-    "deploy", "teardown", "stop", "check", "discover", "plan", "run", "explain",
+pub(super) const JOB_COMMANDS: [&str; 9] = [
+    "deploy", "teardown", "stop", "check", "drift", "discover", "plan", "run", "explain",
 ];
 
 /// The options of jobs that come first, in this order. `-h` shows them.
@@ -80,6 +83,21 @@ const EVERYDAY_JOB: [&str; 11] = [
     "output",
     "detail",
     "host",
+];
+
+/// The options of `drift` that come first, in this order. `-h` shows them.
+const EVERYDAY_DRIFT: [&str; 11] = [
+    "instance",
+    "template",
+    "exclude",
+    "all",
+    "detail",
+    "output",
+    "repair",
+    "approve",
+    "by_policy",
+    "log",
+    "limit",
 ];
 
 /// All other options of jobs, below their headings.
@@ -190,6 +208,10 @@ pub(super) fn arrange(cli: Command) -> Command {
 
 fn arrange_command(command: Command) -> Command {
     let is_job = JOB_COMMANDS.contains(&command.get_name());
+    let everyday: &[&str] = match command.get_name() {
+        "drift" => &EVERYDAY_DRIFT,
+        _ => &EVERYDAY_JOB,
+    };
     let is_host = |command: &Command| {
         command
             .get_arguments()
@@ -199,7 +221,7 @@ fn arrange_command(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         let arg = without_empty_default(arg);
         if is_job {
-            place_job_option(arg)
+            place_job_option(arg, everyday)
         } else if is_host {
             let is_rare = RARE_HOST.contains(&arg.get_id().as_str());
             let arg = arg.hide_short_help(is_rare);
@@ -226,12 +248,12 @@ fn without_empty_default(arg: Arg) -> Arg {
     }
 }
 
-fn place_job_option(arg: Arg) -> Arg {
+fn place_job_option(arg: Arg, everyday: &[&str]) -> Arg {
     let id = arg.get_id().as_str().to_owned();
     if arg.is_positional() {
         return arg;
     }
-    if let Some(order) = EVERYDAY_JOB.iter().position(|known| *known == id) {
+    if let Some(order) = everyday.iter().position(|known| *known == id) {
         return arg.display_order(order);
     }
     let section = JOB_SECTIONS
@@ -242,7 +264,7 @@ fn place_job_option(arg: Arg) -> Arg {
             .help_heading(*heading)
             .display_order(order)
             .hide_short_help(true),
-        None => arg.display_order(EVERYDAY_JOB.len()),
+        None => arg.display_order(everyday.len()),
     }
 }
 

@@ -74,6 +74,7 @@ pub(super) fn plan(proposal: &Proposal, sources: &Sources, detail: PlanDetail) -
         inputs: Vec::new(),
         outputs: Vec::new(),
         unchanged: 0,
+        drifted: Vec::new(),
     }
 }
 

@@ -55,7 +55,7 @@ impl LeftOutCommand {
                  call it there",
             ),
             Self::Serve => (
-                "`unfurl serve` is left out: this program has no API server",
+                "the API server of `unfurl serve` is left out: `unfurl serve` runs schedules",
                 "`unfurl export` prints the same JSON; the other commands answer programs with `--output json`",
             ),
             Self::CloudMap => (

@@ -5,8 +5,10 @@ use indexmap::IndexMap;
 use crate::cli::job_views::{PlanDetail, plan, task_of_plan};
 use crate::diagnostic::{SourceLocator, Sources};
 use crate::job::{DifferenceSide, Proposal, ProposedTask, ProposedValue};
+use crate::ops::drift::RecordedDrift;
 use crate::plan::{RunCondition, StepActivity, StepId, WorkflowKind};
-use crate::ui::{PlanInstance, PlanOperation, PlanTask, PlanValue, PlanView};
+use crate::topology::Topology;
+use crate::ui::{PlanInstance, PlanOperation, PlanTask, PlanValue, PlanView, drift_note};
 use crate::value::Handle;
 
 /// Converts a plan to its view for people.
@@ -14,6 +16,16 @@ pub(super) fn plan_for_people(proposal: &Proposal, sources: &Sources) -> PlanVie
     let mut view = plan(proposal, sources, PlanDetail::Planned);
     add_instances(proposal, &SourceLocator::new(sources), &mut view);
     view
+}
+
+/// Returns the instances that had drifted when somebody looked last, with a note each.
+pub(super) fn drifted(topology: &Topology, drift: &RecordedDrift) -> Vec<(String, String)> {
+    let nodes = topology.nodes().into_iter();
+    let notes = nodes.filter_map(|handle| {
+        let note = drift_note(&drift.alarms_of(topology, handle))?;
+        Some((topology.entity(handle).name.to_string(), note))
+    });
+    notes.collect()
 }
 
 /// Adds the touched instances, the inputs and outputs that change, and the number of unchanged instances.

@@ -9,7 +9,7 @@ use crate::job::{InstanceAction, LogLevel, ReportedTask};
 use crate::name::Status;
 use crate::ops::JobReport;
 use crate::system::fs::{self, Beneath};
-use crate::ui::{StepInstance, StepSummary, count_actions, done_counts};
+use crate::ui::{StepInstance, StepResult, StepSummary, count_actions, done_counts};
 
 /// GitHub shows no summary of a step that is larger than this.
 const MAX_FILE_BYTES: usize = 1 << 20;
@@ -50,13 +50,19 @@ fn append_to(path: &Path, text: &str) -> Result<(), String> {
 fn summary(report: &JobReport) -> StepSummary {
     let job = &report.job;
     let instances = instances(&job.tasks);
-    let succeeded = instances.iter().filter(|instance| !instance.failed);
-    let mut counts = done_counts(&count_actions(succeeded.map(|instance| instance.action)));
-    let failed = instances.iter().filter(|instance| instance.failed).count();
-    if failed > 0 {
-        let comma = if counts.is_empty() { "" } else { ", " };
-        counts = format!("{counts}{comma}{failed} failed");
+    let of = |result: StepResult| instances.iter().filter(move |it| it.result == result);
+    let done = done_counts(&count_actions(of(StepResult::Done).map(|it| it.action)));
+    let mut counts = Vec::new();
+    for (result, word) in [
+        (StepResult::Failed, "failed"),
+        (StepResult::NotRun, "not run"),
+    ] {
+        let count = of(result).count();
+        if count > 0 {
+            counts.push(format!("{count} {word}"));
+        }
     }
+    counts.extend(Some(done).filter(|done| !done.is_empty()));
     let removes = matches!(job.goal.workflow, crate::plan::WorkflowKind::Undeploy);
     let outputs = job.values.outputs.iter().filter(|_| !removes);
     StepSummary {
@@ -67,7 +73,7 @@ fn summary(report: &JobReport) -> StepSummary {
             (false, Some(_)) => "interrupted".to_owned(),
             (false, None) => job.status.as_str().to_owned(),
         },
-        counts,
+        counts: counts.join(", "),
         elapsed: Some(report.elapsed),
         instances,
         outputs: outputs
@@ -89,15 +95,21 @@ fn instances(tasks: &[ReportedTask]) -> Vec<StepInstance> {
         let instance = instances.entry(key).or_insert_with(|| StepInstance {
             name: key.trim_start_matches("::").replace(":::", ":"),
             action,
-            failed: false,
+            result: StepResult::Done,
             detail: String::new(),
         });
         instance.action = instance.action.combine(action);
         let operation = record.operation.operation.as_str();
-        if status == Status::Error && !instance.failed {
-            instance.failed = true;
+        if record.is_blocked() {
+            // The failure of an earlier operation counts more.
+            if instance.result == StepResult::Done {
+                instance.result = StepResult::NotRun;
+                instance.detail = format!("{operation}: {}", record.errors().join("; "));
+            }
+        } else if status == Status::Error && instance.result != StepResult::Failed {
+            instance.result = StepResult::Failed;
             instance.detail = format!("{operation}: {}", record.errors().join("; "));
-        } else if !instance.failed {
+        } else if instance.result == StepResult::Done {
             let comma = if instance.detail.is_empty() { "" } else { ", " };
             instance.detail = format!("{}{comma}{operation}", instance.detail);
         }

@@ -3,6 +3,7 @@
 //! Suggestions name commands and options that the help shows, and never hidden ones. Advice to pass an option as
 //! a value is given only where a command takes other programs' words.
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
@@ -39,7 +40,20 @@ pub(super) fn improve(mut error: clap::Error, words: &[String], cli: &Command) -
         }
         _ => {}
     }
+    let has_usage = error.get(ContextKind::Usage).is_some();
+    if has_usage && error.kind() != ErrorKind::InvalidSubcommand {
+        // The usage of clap would name options that only the environment sets.
+        let value = ContextValue::StyledStr(usage(words, cli));
+        error.insert(ContextKind::Usage, value);
+    }
     error
+}
+
+/// Returns the usage of the command that the words name.
+fn usage(words: &[String], cli: &Command) -> StyledStr {
+    let mut cli = cli.clone();
+    cli.build();
+    last_command(words, &cli).clone().render_usage()
 }
 
 /// Returns the command that the first words name.
@@ -137,6 +151,8 @@ mod tests {
             ("unfurl state aply", "'apply'"),
             ("unfurl state show-lwo", "'show-low'"),
             ("unfurl secret gett", "'get'"),
+            ("unfurl srve", "'serve'"),
+            ("unfurl schedule lst", "'list'"),
         ] {
             let answer = answer(line);
             assert!(
@@ -147,11 +163,28 @@ mod tests {
         for line in [
             "unfurl undeplo",
             "unfurl run-hostz",
-            "unfurl srve",
+            "unfurl runtme",
             "unfurl cloudmp",
         ] {
             assert!(!answer(line).contains("tip:"), "{line}: {}", answer(line));
         }
+    }
+
+    #[test]
+    fn the_usage_in_an_error_is_that_of_the_command() {
+        insta::assert_snapshot!(answer("unfurl --home x history replay"), @"
+        error: the following required arguments were not provided:
+          <JOB>
+
+        Usage: unfurl history replay [OPTIONS] <JOB>
+
+        For more information, try '--help'.
+        ");
+        let answer = answer("unfurl --home x --use-environment prod plan");
+        assert!(
+            answer.contains("Usage: unfurl [OPTIONS] <COMMAND>\n"),
+            "{answer}"
+        );
     }
 
     #[test]

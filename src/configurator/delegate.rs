@@ -2,6 +2,7 @@
 
 use super::template::error_outcome;
 use crate::expr::Error;
+use crate::plan::CheckAbility;
 use crate::task::{
     Configurator, EffectResult, OperationRun, RenderedTask, RunStep, Subtask, TaskOutcome,
     TaskView, TaskWork, WorkInputs,
@@ -15,6 +16,15 @@ pub(super) struct DelegateConfigurator;
 impl Configurator for DelegateConfigurator {
     fn class_name(&self) -> &'static str {
         "unfurl.configurators.DelegateConfigurator"
+    }
+
+    fn check_ability(&self, inputs: &Map) -> CheckAbility {
+        match inputs.get("target").filter(|target| !target.is_null()) {
+            None => CheckAbility::Compares,
+            Some(target) if target.as_str() == Some("SELF") => CheckAbility::Compares,
+            // The other instance has a check of its own.
+            Some(_) => CheckAbility::MakesNothing,
+        }
     }
 
     fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {

@@ -16,9 +16,11 @@ use crate::expr::{Error, LocalContext, Var};
 use crate::host::fact::Fact;
 use crate::host::{Action, ActionResult, Command, Location, Program, UnavailableOutput};
 use crate::name::Status;
+use crate::plan::CheckAbility;
 use crate::states::{
-    ActionId, CompileInput, EngineOptions, HostRun, Mode, NextAction, Preparation, PreparedStates,
-    RunOrdering, StateResult, StateSummary, StateTargets, Timestamp, reverse_states, to_value,
+    ActionId, Chunk, CompileInput, EngineOptions, HostRun, Mode, NextAction, Preparation,
+    PreparedStates, RunOrdering, StateResult, StateSummary, StateTargets, Timestamp,
+    reverse_states, to_value,
 };
 use crate::task::{
     Configurator, EffectResult, EffectRole, OperationRun, RenderedTask, RunStep, TaskEffect,
@@ -48,6 +50,10 @@ impl Configurator for StatesConfigurator {
         if let Ok(tree) = StateTree::read(explicit_root(inputs), local_context, base_dir) {
             inputs.insert(FILES_INPUT.into(), Value::from(tree.digests));
         }
+    }
+
+    fn check_ability(&self, _inputs: &Map) -> CheckAbility {
+        CheckAbility::Compares
     }
 
     fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {
@@ -164,6 +170,7 @@ enum StatesOperation {
 impl StatesOperation {
     fn of(task: &TaskView<'_>) -> Self {
         match task.settings.operation.operation.as_str() {
+            _ if task.settings.check_only => Self::Check,
             "check" | "discover" => Self::Check,
             "delete" => Self::Revert,
             _ => Self::Apply,
@@ -380,6 +387,10 @@ impl StatesExecution {
                 let message = Value::from(differences.join("\n"));
                 result.insert("message".into(), task.foreign(message));
             }
+            let unconditional = self.unconditional_commands(results);
+            if !unconditional.is_empty() {
+                result.insert("unconditional".into(), Value::list(unconditional));
+            }
         }
         outcome.notes.extend(self.irreversible.iter().cloned());
         result.insert("success".into(), outcome.success.into());
@@ -395,6 +406,21 @@ impl StatesExecution {
         }
         outcome.result = Some(Value::from(result));
         outcome
+    }
+}
+
+impl StatesExecution {
+    /// Returns the keys of the commands that a test run predicts although nothing says that the machine needs them.
+    fn unconditional_commands(&self, results: &[StateResult]) -> Vec<Value> {
+        let Some(prepared) = self.run.prepared() else {
+            return Vec::new();
+        };
+        let chunks = &prepared.low.chunks;
+        let commands = results.iter().filter(|result| {
+            let chunk = result.chunk.and_then(|index| chunks.get(index as usize));
+            result.outcome.result.is_none() && chunk.is_some_and(Chunk::is_unconditional_command)
+        });
+        commands.map(|it| Value::from(it.key())).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::result_template::{apply_done, apply_result_template, set_attributes};
 use crate::expr::Error;
+use crate::plan::CheckAbility;
 use crate::task::{
     Configurator, EffectResult, OperationRun, RenderedTask, RunStep, TaskOutcome, TaskView,
     TaskWork, WorkInputs,
@@ -19,6 +20,11 @@ impl Configurator for TemplateConfigurator {
 
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &["resultTemplate", "done"]
+    }
+
+    fn check_ability(&self, _inputs: &Map) -> CheckAbility {
+        // The job compares the files that the expressions of the task write.
+        CheckAbility::Compares
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {

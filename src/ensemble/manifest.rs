@@ -4,6 +4,7 @@
 //! [`Manifest::read`] is the entry point. Parsing and the expansion of merge directives happen before, in the
 //! session's loader.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -182,19 +183,17 @@ impl Manifest {
             .unwrap_or_default()
     }
 
-    /// Returns the text with new section values. `name` is a top-level key, `name/name` a nested one. All
-    /// other bytes stay unchanged.
+    /// Returns the text with new section values. `name` is a top-level key, `name/name` a nested one, and `name/-` a new
+    /// item at the end of a list. All other bytes stay unchanged.
     pub fn with_sections(&self, sections: &[(String, Value)]) -> Result<String, PatchError> {
-        let patches: Vec<Patch> = sections
-            .iter()
-            .filter(|(name, value)| {
-                route_of(name)
-                    .find(self.root())
-                    .map(Node::to_value)
-                    .as_ref()
-                    != Some(value)
-            })
-            .map(|section| self.section_patch(section))
+        let routes = routes_of(sections, &self.expanded.raw).zip(sections);
+        let is_new = |route: &Route, value: &Value| {
+            let now = route.find(self.root()).map(Node::to_value);
+            now.as_ref() != Some(value)
+        };
+        let patches: Vec<Patch> = routes
+            .filter(|(route, (_, value))| is_new(route, value))
+            .map(|(route, (_, value))| self.section_patch(route, value))
             .collect();
         let patches = self.sealed_patches(patches);
         yaml::apply(&self.text, &self.expanded.raw, &patches)
@@ -249,17 +248,15 @@ impl Manifest {
     pub fn with_sections_in(&self, text: &str, sections: &[(String, Value)]) -> Option<String> {
         let raw = yaml::parse_text(Schema::Core, text).ok()?;
         raw.as_map()?;
-        let sealed = |(name, value): &(String, Value)| (name.clone(), self.sealed(value));
-        let patches = sections
-            .iter()
-            .map(|section| self.section_patch(&sealed(section)));
+        let routes = routes_of(sections, &raw).zip(sections);
+        let patches =
+            routes.map(|(route, (_, value))| self.section_patch(route, &self.sealed(value)));
         yaml::apply(text, &raw, &patches.collect::<Vec<_>>()).ok()
     }
 
     /// Returns the patch that sets a section. If a merge directive contributes to the section, only the
     /// difference is written.
-    fn section_patch(&self, (name, value): &(String, Value)) -> Patch {
-        let route = route_of(name);
+    fn section_patch(&self, route: Route, value: &Value) -> Patch {
         let own = match self.expanded.base(&route) {
             Some(base) => yaml::diff(&base.to_value(), value),
             None => value.clone(),
@@ -272,6 +269,24 @@ impl Manifest {
 fn route_of(section: &str) -> Route {
     let unescaped = |key: &str| key.replace("~1", "/").replace("~0", "~");
     Route::keys(section.split('/').map(unescaped))
+}
+
+/// Returns the routes of sections in a text with this root.
+fn routes_of(sections: &[(String, Value)], root: &Node) -> impl Iterator<Item = Route> {
+    let mut added: HashMap<&str, usize> = HashMap::new();
+    sections.iter().map(move |(name, _)| {
+        let Some(list) = name.strip_suffix("/-") else {
+            return route_of(name);
+        };
+        let route = route_of(list);
+        let length = route
+            .find(root)
+            .and_then(Node::as_seq)
+            .map_or(0, <[_]>::len);
+        let added = added.entry(list).or_default();
+        *added += 1;
+        route.index(length + *added - 1)
+    })
 }
 
 /// Returns the name of the section that holds the value of an input.

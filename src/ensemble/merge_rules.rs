@@ -1,4 +1,5 @@
-//! Sets up git to merge records with `unfurl merge-driver` and `jobs.tsv` with the `union` driver.
+//! Sets up git to merge records with `unfurl merge-driver` and `jobs.tsv` and `drift.tsv` with the `union`
+//! driver.
 
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,10 @@ pub(crate) fn set_up_merging(
     let jobs = record.base().join("jobs.tsv");
     let jobs = repository.relative(&jobs).unwrap_or_default();
     let jobs = jobs.to_string_lossy();
+    let drift = repository
+        .relative(&record.drift_record())
+        .unwrap_or_default();
+    let drift = drift.to_string_lossy();
     let rules = [
         MergeRule {
             pattern: &pattern,
@@ -44,6 +49,7 @@ pub(crate) fn set_up_merging(
             probe: &jobs,
             driver: "union",
         },
+        drift_rule(&drift),
     ];
     let driver = MergeDriver {
         name: DRIVER,
@@ -51,6 +57,15 @@ pub(crate) fn set_up_merging(
         command: &command,
     };
     repository.ensure_merge_rules(&driver, &rules)
+}
+
+/// Returns the rule for drift records. `probe` is the path of one.
+pub(super) fn drift_rule(probe: &str) -> MergeRule<'_> {
+    MergeRule {
+        pattern: "**/drift.tsv",
+        probe,
+        driver: "union",
+    }
 }
 
 /// Returns true if git in this clone merges records with the merge driver.
@@ -75,15 +90,21 @@ fn pattern_of(path: &Path) -> String {
     if path.file_name().is_some_and(|name| name == "ensemble.yaml") {
         return "ensemble.yaml".to_owned();
     }
+    let escaped = escaped_pattern(path);
+    if escaped.contains([' ', '\t', '"', '#', '!']) {
+        return format!("\"{}\"", escaped.replace('\\', "\\\\").replace('"', "\\\""));
+    }
+    escaped
+}
+
+/// Returns the pattern of git that matches a single file, from the root of the repository.
+pub(super) fn escaped_pattern(path: &Path) -> String {
     let mut escaped = String::from("/");
     for c in path.to_string_lossy().chars() {
         if matches!(c, '*' | '?' | '[' | '\\') {
             escaped.push('\\');
         }
         escaped.push(c);
-    }
-    if escaped.contains([' ', '\t', '"', '#', '!']) {
-        return format!("\"{}\"", escaped.replace('\\', "\\\\").replace('"', "\\\""));
     }
     escaped
 }

@@ -6,6 +6,7 @@
 
 mod change_records;
 mod commits;
+mod drift_record;
 mod foreign_folders;
 pub mod history;
 mod id_renames;
@@ -13,6 +14,7 @@ mod instance_links;
 mod job_folders;
 mod job_journal;
 mod job_log;
+mod job_traces;
 mod jobs_tsv;
 mod journal_entry;
 mod journal_file;
@@ -43,15 +45,18 @@ mod temporary_folder;
 mod working_folders;
 
 pub use commits::{CommitReport, NotInGit};
+pub(crate) use drift_record::include_drift_record;
+pub use drift_record::{read_drift_record, write_drift_record};
 pub use foreign_folders::refuse_foreign_folders;
 pub(crate) use instance_links::LinkFinder;
 pub use instance_links::{InstanceLink, InstanceLinks};
 pub(crate) use job_folders::JobFolders;
 pub use job_journal::JobJournal;
+pub use job_traces::{JobTrace, JobTraces};
 pub use jobs_tsv::{RecordedHistory, SecretInputs};
 pub use journal_file::{JournalFile, JournalFileError};
 pub use journal_recovery::CrashedJob;
-pub use last_failures::{RecordedFailure, last_failures};
+pub use last_failures::{RecordedFailure, last_failures, not_run_reason};
 pub use locked_ensemble::{LockedEnsemble, RecordError};
 pub(crate) use log_file::LogFile;
 pub use manifest::{
@@ -66,6 +71,7 @@ pub use record::{Record, RecordFacts, job_file_name};
 pub use record_commit::{CommitError, CommitRequest};
 pub(crate) use record_commit::{RecordCommit, default_message, exclude_from_git};
 pub(crate) use record_files::RecordFiles;
+pub use record_time::parse_stamp;
 pub use rescue::RescueFile;
 pub use saved_templates::{SavedTemplateIndex, SavedTemplates};
 pub(crate) use start_time::job_start;

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
+use crate::drift::DRIFT_FILE;
 use crate::system::fs::{self, Beneath};
 
 /// The folders and files beside a manifest that only this program writes.
-pub(super) const OWN_NAMES: [&str; 9] = [
+pub(super) const OWN_NAMES: [&str; 10] = [
     "planned",
     "active",
     "failed",
@@ -16,6 +17,7 @@ pub(super) const OWN_NAMES: [&str; 9] = [
     "secrets",
     "local",
     "jobs.tsv",
+    DRIFT_FILE,
 ];
 
 /// The end of the name of the note about the remote lock. The local lock refuses links itself.

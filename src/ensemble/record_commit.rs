@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::commits::{CommitReport, NotInGit};
 use super::record_files::RecordFiles;
+use crate::drift::DRIFT_FILE;
 use crate::git::{Error, Repository};
 
 /// The user's request to commit the job's record.
@@ -77,6 +78,8 @@ pub(crate) struct RecordCommit {
     record: RecordFiles,
     /// The files with uncommitted changes before the job.
     changed_before: HashSet<PathBuf>,
+    /// Whether commits include the drift record.
+    has_drift_record: bool,
 }
 
 impl RecordCommit {
@@ -98,11 +101,24 @@ impl RecordCommit {
             repository,
             record,
             changed_before: HashSet::new(),
+            has_drift_record: false,
         };
         let before = prepared.changed()?;
         prepared.changed_before = before.into_iter().collect();
         prepared.check_filters()?;
         Ok(prepared)
+    }
+
+    /// Sets whether commits include the drift record.
+    #[must_use]
+    pub(crate) fn with_drift_record(mut self, is_included: bool) -> Self {
+        self.has_drift_record = is_included;
+        self
+    }
+
+    /// Returns true if commits include a file of the record.
+    fn is_committed(&self, path: &Path) -> bool {
+        self.record.is_record(path) && (self.has_drift_record || !self.record.is_drift_record(path))
     }
 
     /// Refuses files that the job will commit or may write, if their filter may not run. Files that exist come
@@ -147,7 +163,7 @@ impl RecordCommit {
     /// the message unless the user gave one; without it, the message is that of Unfurl.
     pub(crate) fn commit_job(&self, job: &str, message: Option<&str>) -> CommitReport {
         let of_job = |path: &PathBuf| {
-            self.record.is_record(path)
+            self.is_committed(path)
                 || (self.record.is_task_output(path) && !self.changed_before.contains(path))
         };
         match message {
@@ -164,7 +180,7 @@ impl RecordCommit {
             .iter()
             .any(|path| self.record.is_job_log(path));
         match last.filter(|_| pending) {
-            Some(job) => self.commit(job, |path| self.record.is_record(path)),
+            Some(job) => self.commit(job, |path| self.is_committed(path)),
             None => self.commit("", |_| false),
         }
     }
@@ -172,7 +188,7 @@ impl RecordCommit {
     /// Commits the record after a job without tasks that saved the values of inputs.
     pub(crate) fn commit_inputs(&self, names: &[Arc<str>]) -> CommitReport {
         let message = format!("Save inputs: {}", names.join(", "));
-        self.commit_with(&message, |path| self.record.is_record(path))
+        self.commit_with(&message, |path| self.is_committed(path))
     }
 
     fn commit(&self, job: &str, is_selected: impl Fn(&PathBuf) -> bool) -> CommitReport {
@@ -274,13 +290,18 @@ const EXCLUDED_PATTERNS: [(&str, &str); 13] = [
 ];
 
 /// Excludes a job's private files from git, in this clone only (`.git/info/exclude`), and repairs what a killed job
-/// left in the repository.
-pub(crate) fn exclude_from_git(base: &Path) {
+/// left in the repository. `with_drift_record` excludes the drift record as well.
+pub(crate) fn exclude_from_git(base: &Path, with_drift_record: bool) {
     if let Ok(Some(repository)) = Repository::discover(base) {
-        let probes = EXCLUDED_PATTERNS.map(|(pattern, probe)| (pattern, base.join(probe)));
-        let patterns = probes
-            .each_ref()
-            .map(|(pattern, probe)| (*pattern, probe.as_path()));
+        let drift_record = with_drift_record.then_some(("**/drift.tsv", DRIFT_FILE));
+        let patterns = EXCLUDED_PATTERNS.into_iter().chain(drift_record);
+        let probes: Vec<_> = patterns
+            .map(|(pattern, probe)| (pattern, base.join(probe)))
+            .collect();
+        let patterns: Vec<_> = probes
+            .iter()
+            .map(|(pattern, probe)| (*pattern, probe.as_path()))
+            .collect();
         // A repository that is not writable must not fail a job that has already run.
         repository.ensure_excluded(&patterns).ok();
         repository.repair().ok();

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::drift::DRIFT_FILE;
 use crate::system::fs;
 
 /// Folders with files that tasks produce permanently.
@@ -48,9 +49,20 @@ impl RecordFiles {
         &self.base
     }
 
-    /// Whether the file is written by jobs themselves: the manifest, `jobs.tsv` or a change record.
+    /// Whether the file is written by jobs and looks themselves: the manifest, `jobs.tsv`, a change record or the
+    /// drift record.
     pub(crate) fn is_record(&self, path: &Path) -> bool {
-        path == self.manifest || self.is_job_log(path)
+        path == self.manifest || self.is_job_log(path) || self.is_drift_record(path)
+    }
+
+    /// Returns the path of the drift record.
+    pub(crate) fn drift_record(&self) -> PathBuf {
+        self.base.join(DRIFT_FILE)
+    }
+
+    /// Returns true for the drift record, which the environment keeps out of commits unless it says otherwise.
+    pub(crate) fn is_drift_record(&self, path: &Path) -> bool {
+        path == self.drift_record()
     }
 
     /// Whether the file is `jobs.tsv` or a change record, which only jobs write.
@@ -94,7 +106,12 @@ mod tests {
             let path = Path::new("/e").join(path);
             (files.is_record(&path), files.is_task_output(&path))
         };
-        for path in ["ensemble.yaml", "jobs.tsv", "changes/job2026-A.yaml"] {
+        for path in [
+            "ensemble.yaml",
+            "jobs.tsv",
+            "drift.tsv",
+            "changes/job2026-A.yaml",
+        ] {
             assert_eq!(all(path), (true, false), "{path}");
         }
         for path in [
@@ -113,6 +130,7 @@ mod tests {
             "planned/artifacts/x",
             "other.yaml",
             "../jobs.tsv",
+            "changes/drift.tsv",
         ] {
             assert_eq!(all(path), (false, false), "{path}");
         }

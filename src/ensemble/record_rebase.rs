@@ -8,6 +8,7 @@ use super::id_renames::{IdRenames, records_in_job_list, records_in_yaml};
 use super::merging::{merge_ensembles, merge_job_lists};
 use super::own_files::open_folder;
 use super::record_files::RecordFiles;
+use crate::drift::merge_drift_records;
 use crate::git::{Error, FileVersions, MergedFile, RebaseRules, Repository, Upstream};
 use crate::system::fs;
 
@@ -80,6 +81,8 @@ impl<'r> RecordRebase<'r> {
             return None;
         } else if path.file_name().is_some_and(|name| name == "jobs.tsv") {
             RecordKind::JobList
+        } else if owner.is_drift_record(&whole) {
+            RecordKind::Drift
         } else {
             RecordKind::Changes
         };
@@ -128,6 +131,9 @@ impl RebaseRules for RecordRebase<'_> {
             Some(RecordKind::JobList) => {
                 MergedFile::Text(merge_job_lists(&base, &theirs, &ours).into_bytes())
             }
+            Some(RecordKind::Drift) => {
+                MergedFile::Text(merge_drift_records(&base, &theirs, &ours).into_bytes())
+            }
             Some(RecordKind::Manifest) => {
                 match merge_ensembles(&base, &theirs, &ours, ["theirs", "ours"]) {
                     Some(merged) if merged.conflicts.is_empty() => {
@@ -150,6 +156,8 @@ impl RebaseRules for RecordRebase<'_> {
         let new = match kind {
             RecordKind::JobList => renames.job_list(text),
             RecordKind::Manifest | RecordKind::Changes => renames.yaml(text),
+            // The ids of jobs in findings are for people; the id of a renamed job is no longer found.
+            RecordKind::Drift => return None,
         };
         let new_path = renames.path(path);
         if new == text && new_path.is_none() {
@@ -177,6 +185,8 @@ enum RecordKind {
     JobList,
     /// The record of a job's changes.
     Changes,
+    /// The file `drift.tsv`.
+    Drift,
 }
 
 /// The prefixes of the ids that each side has added since they separated. Records that both sides have are left out.
@@ -196,7 +206,7 @@ impl NewIds {
                 RecordKind::JobList => records_in_job_list(&text),
                 RecordKind::Manifest => records_in_yaml(&text),
                 // The jobs of change records are in `jobs.tsv` as well.
-                RecordKind::Changes => BTreeSet::new(),
+                RecordKind::Changes | RecordKind::Drift => BTreeSet::new(),
             }
         };
         let known: BTreeSet<String> = prefixes(records(&versions.base));

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::drift_schema::drift_schema;
 use super::progress_schema::progress_schema;
 use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
 use crate::name::EnumWords;
@@ -34,6 +35,7 @@ pub enum SchemaKind {
     Project,
     Tasks,
     Progress,
+    Drift,
 }
 
 impl EnumWords for SchemaKind {
@@ -42,6 +44,7 @@ impl EnumWords for SchemaKind {
         (Self::Project, "project", "`unfurl.yaml`"),
         (Self::Tasks, "tasks", "`tasks.yaml`"),
         (Self::Progress, "progress", "a line of `--progress json`"),
+        (Self::Drift, "drift", "the output of `drift --output json`"),
     ];
 }
 
@@ -61,6 +64,7 @@ pub fn schema(of: SchemaKind) -> Json {
         SchemaKind::Project => ("unfurl.yaml", &PROJECT_KEYS),
         SchemaKind::Tasks => ("tasks.yaml", &TASKS_KEYS),
         SchemaKind::Progress => return titled("progress", progress_schema()),
+        SchemaKind::Drift => return titled("drift", drift_schema()),
     };
     let mut found = Vec::new();
     collect(table, &mut found);

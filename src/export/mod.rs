@@ -3,6 +3,7 @@
 
 mod blueprint;
 mod deployment;
+mod drift_schema;
 mod environment;
 pub mod json_schema;
 mod model;

@@ -24,6 +24,14 @@ impl Repository {
         self.append_to_info_file("exclude", &lines)
     }
 
+    /// Includes a file that a pattern of this clone excludes. A rule of a tracked `.gitignore` stays in effect.
+    pub fn ensure_included(&self, pattern: &str, path: &Path) -> Result<bool, Error> {
+        if !self.is_ignored(path)? {
+            return Ok(false);
+        }
+        self.append_to_info_file("exclude", &[format!("!{pattern}")])
+    }
+
     /// Appends missing lines to a file in git's `info` folder. Returns whether the file was changed.
     pub(super) fn append_to_info_file(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
         // The folder may come from an archive of somebody else, so links in it are not followed.

@@ -93,12 +93,17 @@ impl Repository {
             ];
             changed.push(self.change_settings(&settings)?);
         }
-        let missing = rules.iter().filter(|rule| !self.has_merge_rule(rule));
-        let lines = missing.map(|rule| format!("{} merge={}", rule.pattern, rule.driver));
-        if self.append_to_info_file("attributes", &lines.collect::<Vec<_>>())? {
+        if self.ensure_attributes(rules)? {
             changed.push(self.inner.commondir().join("info/attributes"));
         }
         Ok(changed)
+    }
+
+    /// Adds the rules that are not yet in effect, in this clone. Returns whether the file was changed.
+    pub fn ensure_attributes(&self, rules: &[MergeRule<'_>]) -> Result<bool, Error> {
+        let missing = rules.iter().filter(|rule| !self.has_merge_rule(rule));
+        let lines = missing.map(|rule| format!("{} merge={}", rule.pattern, rule.driver));
+        self.append_to_info_file("attributes", &lines.collect::<Vec<_>>())
     }
 
     /// Returns the command of a merge driver.

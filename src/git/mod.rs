@@ -19,6 +19,7 @@ mod foreign_tree;
 mod hooks;
 mod index;
 mod info_files;
+mod introduction;
 mod isolation;
 pub mod lfs;
 mod local_remote;

@@ -61,6 +61,7 @@ impl Evaluation<'_> {
                 is_final: false,
                 is_for_added: false,
                 parent: None,
+                check_only: false,
                 depth: 0,
             },
             inputs: TaskInputs {
@@ -73,6 +74,7 @@ impl Evaluation<'_> {
             outdated: None,
             changes: IndexMap::new(),
             errors,
+            compared: Vec::new(),
             folders: Vec::new(),
             target_state: self.target_state(target),
             stage: TaskStage::Planned,

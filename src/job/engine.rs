@@ -192,6 +192,7 @@ impl Engine {
         task.spec.group = step.group;
         task.spec.is_final = step.is_final;
         task.spec.step = Some(id);
+        task.spec.check_only = self.plan.tests.contains(&id);
         if step.critical {
             task.spec.priority = Priority::Critical;
         }

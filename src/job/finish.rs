@@ -35,6 +35,9 @@ impl Engine {
         mut outcome: TaskOutcome,
         blocked: bool,
     ) -> Result<(), Error> {
+        if self.ledger.tasks[index].spec.check_only {
+            drop_predictions(&mut outcome);
+        }
         self.apply_updates(index, &mut outcome);
         self.apply_outputs(index, &mut outcome);
         self.hide_secrets(index, &mut outcome);
@@ -56,11 +59,7 @@ impl Engine {
         };
         let ended = self.context.local_context.now();
         let task = &mut self.ledger.tasks[index];
-        let (entry, cut_off) = match &task.stage {
-            TaskStage::Entered(entry, _) => (Some(*entry), false),
-            TaskStage::Running(running) => (Some(running.entry), running.interrupted),
-            _ => (None, false),
-        };
+        let (entry, cut_off) = task.stage.entry();
         task.errors.extend(outcome.errors.iter().cloned());
         if !outcome.success {
             task.errors.append(&mut outcome.notes);
@@ -130,6 +129,8 @@ impl Engine {
         // An instance that a check finds counts as created by this ensemble if the ensemble had begun to
         // create it.
         let found_other_state = asks && !entity.partially_created;
+        let changes = self.ledger.tasks[index].changes.get(&target);
+        let stated = changes.and_then(|changes| changes.status);
         let workflow = self.options.goal.workflow.as_str().to_owned();
         let topology = self.topology_mut();
         if let Some(status) = outcome.status {
@@ -137,6 +138,9 @@ impl Engine {
             if status.is_present() && new && !found_other_state {
                 topology.set_created(target, Some(Creator::Task(id)));
             }
+        } else if let (false, Some(status)) = (outcome.success, stated) {
+            // The result of a failed task states the same status as before, so the outcome does not repeat it.
+            topology.set_local(target, Some(status));
         } else if !outcome.success {
             match outcome.modified {
                 Some(true) => {
@@ -341,8 +345,17 @@ impl Engine {
     }
 }
 
+/// Drops the updates of a test run: they describe what the operation would make, and nothing of it has happened.
+fn drop_predictions(outcome: &mut TaskOutcome) {
+    outcome.updates = None;
+    outcome.outputs = None;
+}
+
 /// Returns the node state that corresponds to a status found by a check.
-fn state_of_status(status: Option<Status>, state: Option<NodeState>) -> Option<NodeState> {
+pub(super) fn state_of_status(
+    status: Option<Status>,
+    state: Option<NodeState>,
+) -> Option<NodeState> {
     Some(match status? {
         Status::Ok => NodeState::Started,
         Status::Error => NodeState::Error,

@@ -7,17 +7,21 @@ mod added_instances;
 mod artifact;
 mod change;
 mod change_diff;
+mod check_run;
 mod compare;
+mod compared_file;
 mod connections;
 mod create_task;
 mod deferred_change;
 mod digest;
+pub mod drift;
 mod engine;
 mod evaluation;
 mod event;
 mod execution;
 mod finish;
 mod forecast;
+mod found_statuses;
 mod history;
 mod instance_action;
 mod instance_updates;
@@ -59,6 +63,7 @@ pub use change::DetectedChange;
 pub use change_diff::{Comparison, Difference, DifferenceKind, DifferenceSide};
 #[cfg(test)]
 pub use digest::SecretDigest;
+
 pub use digest::TaskDigest;
 pub use engine::{Engine, EngineParts};
 pub use event::{
@@ -67,6 +72,7 @@ pub use event::{
 };
 pub use execution::{JobPorts, JobProgress};
 pub use forecast::Forecast;
+pub use found_statuses::apply_found_statuses;
 pub use history::{LastOperation, OperationHistory, RecordedReads, UnfinishedWork};
 pub use instance_action::InstanceAction;
 pub use options::{JobOptions, Recording};

@@ -13,7 +13,7 @@ use super::schedule::Steps;
 use super::task::TaskIndex;
 use super::task_stage::TaskStage;
 use crate::name::Priority;
-use crate::plan::{self, Plan, Reason, RepeatPolicy, StepId, WorkflowKind};
+use crate::plan::{self, CheckAbility, Plan, Reason, RepeatPolicy, StepId, WorkflowKind};
 use crate::tosca::Operation;
 use crate::value::Handle;
 
@@ -131,6 +131,13 @@ impl RepeatPolicy for RecordRepeatPolicy<'_> {
             self.unknown_secrets.borrow_mut().insert(target);
         }
         change.is_change()
+    }
+
+    fn check_ability(&self, operation: &Operation) -> CheckAbility {
+        match (self.evaluation.context.choose)(operation) {
+            Ok((configurator, inputs)) => configurator.check_ability(&inputs),
+            Err(_) => CheckAbility::Cannot,
+        }
     }
 }
 

@@ -74,12 +74,16 @@ impl Engine {
 
     fn add_task_details(&self, index: TaskIndex, proposed: &mut ProposedTask) {
         let task = &self.ledger.tasks[index];
-        if task.change.is_change() && !task.is_skipped() {
+        let is_untried = matches!(&task.stage, TaskStage::Skipped(why) if why == NO_DRY_RUN);
+        if task.change.is_change() && (is_untried || !task.is_skipped()) {
             proposed.comparison = self.evaluation().compare_with_record(task);
         }
+        // A dry run renders no task that it cannot try. The plan shows the work of the task nevertheless.
+        let untried = is_untried.then(|| self.evaluation().render(task).0.ok());
+        let untried = untried.flatten();
         let rendered = match &task.stage {
             TaskStage::Rendered(rendered) => Some(&rendered.data),
-            _ => None,
+            _ => untried.as_ref().map(|rendered| &rendered.data),
         };
         let inputs = WorkInputs {
             written: &task.inputs.raw,

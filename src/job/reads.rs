@@ -98,8 +98,10 @@ impl Engine {
             return Ok(());
         }
         let mut due = writes.requested.without(&writes.performed);
-        if self.options.goal.dry_run {
-            due = due.below(&self.context.local_context.temp_dir());
+        if self.options.goal.dry_run || self.options.goal.drift {
+            let open = due;
+            due = open.below(&self.context.local_context.temp_dir());
+            self.compare_files(index, &open.without(&due));
         }
         let performed = self.evaluation().evaluator().perform_writes(&due);
         let writes = &mut self.ledger.tasks[index].writes;

@@ -17,7 +17,11 @@ impl Evaluation<'_> {
         Some(match &task.spec.reason {
             Reason::Add if entity.last_change().is_none() => "it does not exist yet".to_owned(),
             Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => {
-                status_text(entity)
+                let found = self.options.goal.found.get(&entity.name);
+                found.map_or_else(
+                    || status_text(entity),
+                    |status| format!("it has drifted and is {status}"),
+                )
             }
             Reason::InDoubt => {
                 let doubt = entity.in_doubt.as_ref();

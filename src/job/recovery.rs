@@ -150,7 +150,12 @@ impl Engine {
         let task = &self.ledger.tasks[index];
         let goal = &self.options.goal;
         let acts = task.spec.reference.interface.is_lifecycle();
-        if goal.redo_in_doubt || goal.force || !acts || task.spec.reason == Reason::InDoubt {
+        if goal.redo_in_doubt
+            || goal.force
+            || goal.drift
+            || !acts
+            || task.spec.reason == Reason::InDoubt
+        {
             return None;
         }
         let instance = self.task_instance(task)?;

@@ -149,8 +149,19 @@ impl Engine {
             return (!is_change).then_some(UnchangedStep { step, task, reads });
         } else {
             self.commit_reads(index, &reads);
+            self.note_pending_change(index);
         }
         None
+    }
+
+    /// Notes for the plan what a repair of drift changes in addition, because the model has changed since the last job.
+    fn note_pending_change(&mut self, index: TaskIndex) {
+        let target = self.ledger.tasks[index].spec.target;
+        let name = &self.topology.entity(target).name;
+        if self.options.goal.found.contains_key(name) {
+            let (change, _) = self.compare(index);
+            self.ledger.tasks[index].change = change;
+        }
     }
 
     /// Skips a step that does not support dry runs. A step that has nothing to change is skipped for this

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::check_run::CheckedInstance;
 use super::engine::Engine;
 use super::evaluation::{Evaluation, JobContext};
 use super::event::Error;
@@ -110,6 +111,8 @@ pub struct FinishedJob {
     pub proposal: Option<Proposal>,
     /// The events since the last call of [`Engine::take_events`].
     pub events: Vec<JobEvent>,
+    /// The results of the checks of a job that only looks for drift. Empty for other jobs.
+    pub checked: Vec<CheckedInstance>,
     pub queries: JobQueries,
 }
 
@@ -150,12 +153,12 @@ impl JobQueries {
 impl Engine {
     /// Ends the job: evaluates the outputs and completes the records.
     ///
-    /// `with_plan` adds the proposal to the result.
+    /// A given extent adds the proposal to the result.
     ///
     /// # Errors
     ///
     /// No change id can be made from the start time of the job.
-    pub fn into_finished(mut self, with_plan: bool) -> Result<FinishedJob, Error> {
+    pub fn into_finished(mut self, plan: Option<ProposalExtent>) -> Result<FinishedJob, Error> {
         self.complete_records();
         let values = self.values_at_end();
         let events = self.take_events();
@@ -165,9 +168,10 @@ impl Engine {
             Recording::Disabled => self.changed_instances(),
             Recording::AtEnd | Recording::Journal => Vec::new(),
         };
+        let checked = self.checked_instances();
         let head = self.head()?;
         let status = self.status();
-        let proposal = with_plan.then(|| self.proposal(ProposalExtent::Brief));
+        let proposal = plan.map(|extent| self.proposal(extent));
         let Self {
             options,
             topology,
@@ -199,6 +203,7 @@ impl Engine {
             report,
             proposal,
             events,
+            checked,
             queries: JobQueries { options, context },
         })
     }

@@ -35,7 +35,7 @@ impl Engine {
             return StartDecision::Pass(why.to_owned());
         }
         let task = &self.ledger.tasks[index].spec;
-        if self.options.goal.force {
+        if self.options.goal.force || self.options.goal.drift {
             return StartDecision::Start;
         }
         let workflow = task
@@ -56,6 +56,11 @@ impl Engine {
         }
         // The instance exists and is configured again.
         if task.reason == Reason::Reconfigure {
+            return StartDecision::Start;
+        }
+        // The planner has chosen the operations that repair a degraded instance, whatever state it has entered.
+        let is_degraded = self.topology.entity(task.target).local == Some(Status::Degraded);
+        if task.reason == Reason::Degraded && is_degraded {
             return StartDecision::Start;
         }
         let desired = workflow.as_deref().and_then(WorkflowKind::success_status);
@@ -121,7 +126,8 @@ impl Engine {
         } = &self.ledger.tasks[index];
         let steps = self.job_steps();
         let operation = task.reference.operation.as_str();
-        if matches!(operation, "check" | "delete")
+        if self.options.goal.drift
+            || matches!(operation, "check" | "delete")
             || matches!(task.reason, Reason::Force | Reason::Run)
         {
             return None;

@@ -10,7 +10,7 @@ use super::start::NextEffect;
 use super::task::{Task, TaskIndex};
 use super::task_stage::TaskStage;
 use crate::name::OperationRef;
-use crate::plan::{Reason, find_operation};
+use crate::plan::{CheckAbility, Reason, find_operation};
 use crate::task::{EffectResult, Subtask, TaskOutcome};
 use crate::topology::EntityKind;
 use crate::tosca::Operations;
@@ -41,9 +41,22 @@ impl Engine {
         };
         task.spec.parent = Some(parent);
         task.spec.depth = depth;
+        task.spec.check_only = caller.spec.check_only;
         let name = format!("for {}: {}", caller.spec.reason, caller.spec.reference);
         task.spec.reason = Reason::Subtask(name.into());
         evaluation.set_task_variables(&mut task);
+        if task.spec.check_only {
+            match task.spec.configurator.check_ability(&task.inputs.raw) {
+                CheckAbility::Compares => {}
+                CheckAbility::MakesNothing => {
+                    return self.proceed(parent, Some(EffectResult::Subtask(None)));
+                }
+                CheckAbility::Cannot => {
+                    let message = format!("`{}` cannot be compared", task.spec.reference);
+                    return self.refuse_subtask(parent, message);
+                }
+            }
+        }
         let index = self.ledger.add(task);
         self.run_subtask(index)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::change::DetectedChange;
+use super::compared_file::ComparedFile;
 use crate::expr::{Context, RequestedWrites};
 use crate::name::{NodeState, OperationRef, Priority, Status};
 use crate::plan::{GroupId, Reason, StepId};
@@ -68,6 +69,8 @@ pub struct TaskSpec {
     pub is_for_added: bool,
     /// The task that waits for this subtask.
     pub parent: Option<TaskIndex>,
+    /// Whether the task only compares what its operation has made.
+    pub check_only: bool,
     /// The number of enclosing tasks that wait for this one.
     pub depth: usize,
 }
@@ -122,6 +125,8 @@ pub struct Task {
     pub errors: Vec<String>,
     /// The files that the task's expressions request, and those that were written for them.
     pub(super) writes: TaskWrites,
+    /// The files that a test run compared with what the operation would write.
+    pub(super) compared: Vec<ComparedFile>,
     pub folders: Vec<(String, PathBuf)>,
     /// The target as the task last saw it.
     pub target_state: TargetState,

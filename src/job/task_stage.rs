@@ -24,6 +24,17 @@ pub enum TaskStage {
     Finished(Box<FinishedTask>),
 }
 
+impl TaskStage {
+    /// Returns the snapshot of the entry, if the task was entered, and whether its effect was cut off.
+    pub(super) fn entry(&self) -> (Option<EntrySnapshot>, bool) {
+        match self {
+            Self::Entered(entry, _) => (Some(*entry), false),
+            Self::Running(running) => (Some(running.entry), running.interrupted),
+            _ => (None, false),
+        }
+    }
+}
+
 /// The state of a task's target when the task was entered.
 #[derive(Debug, Clone, Copy)]
 pub struct EntrySnapshot {

@@ -40,6 +40,7 @@ impl Evaluation<'_> {
         let settings = TaskSettings {
             operation: &task.spec.reference,
             dry_run: self.options.goal.dry_run,
+            check_only: task.spec.check_only,
             base_dir: &self.options.base_dir,
             time_limit: task.time_limit(),
             echo: self.options.echo,

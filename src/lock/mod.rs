@@ -9,7 +9,7 @@ mod state;
 mod wait;
 
 pub use error::{LockError, removal_hint};
-pub use lock::Lock;
+pub use lock::{AcquiredLock, Lock};
 pub use owner::LockOwner;
 pub use remote::{
     LockLocation, LockMode, RemoteLock, RemoteLockError, RemoteLockRequest, RemoteLockSettings,

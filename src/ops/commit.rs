@@ -152,7 +152,7 @@ fn repair(targets: &[InvolvedRepository], record: Option<&RecordFiles>) -> Resul
         target.repository.repair_checkouts()?;
     }
     if let Some(record) = record {
-        exclude_from_git(record.base());
+        exclude_from_git(record.base(), false);
     }
     Ok(())
 }

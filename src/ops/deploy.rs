@@ -37,7 +37,7 @@ fn run(
         return Ok(job.end()?.report(approval));
     }
     let mut journal = job.begin(&locked.ensemble)?;
-    let result = job.run(journal.as_mut(), &locked.ensemble);
+    let result = job.run(journal.as_mut(), Some(&locked.ensemble));
     let held = locked.ensemble.ensure_held();
     held.map_err(|error| job_lock::lock_broken_failure(&error))?;
     let mut ended = job.end()?;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::drift::RecordedDrift;
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::planned_job::plan_job;
@@ -41,6 +42,8 @@ pub struct Explanation {
     pub dependents: InstanceLinks,
     /// The last failures of instances that are not ok, by their unique keys.
     pub failures: HashMap<String, RecordedFailure>,
+    /// The drift that the last looks found.
+    pub drift: RecordedDrift,
     /// Whether the instance exists now, and is not only planned.
     pub exists: bool,
 }
@@ -73,24 +76,21 @@ pub fn explain(
     report_problems(engine.take_events(), &session.sources, view);
     let reads = engine.planned_reads();
     let linker = LinkFinder::new(&engine.topology, reads, &history);
-    let (dependencies, dependents, exists) = match &subject {
+    let (dependencies, dependents) = links_of(&subject, &linker);
+    let (exists, tasks) = match &subject {
         QuerySubject::Instance(handle) => {
             let name = &engine.topology.entity(*handle).name;
-            (
-                linker.dependencies(*handle),
-                linker.dependents(*handle),
-                !drafts.contains(name),
-            )
+            (!drafts.contains(name), engine.proposed_tasks_for(*handle))
         }
-        QuerySubject::Template(_) => (InstanceLinks::new(), InstanceLinks::new(), false),
-        QuerySubject::Orphan(..) => (InstanceLinks::new(), InstanceLinks::new(), true),
-    };
-    let tasks = match &subject {
-        QuerySubject::Instance(handle) => engine.proposed_tasks_for(*handle),
-        QuerySubject::Template(_) | QuerySubject::Orphan(..) => Vec::new(),
+        QuerySubject::Template(_) => (false, Vec::new()),
+        QuerySubject::Orphan(..) => (true, Vec::new()),
     };
     let manifest = &session.manifest;
     let failures = failures_of(&engine.topology, manifest.path(), manifest.base_dir());
+    let drift = RecordedDrift::of(&session);
+    for problem in &drift.problems {
+        view.notice(problem);
+    }
     let Session { sources, .. } = session;
     Ok(Explanation {
         subject,
@@ -103,8 +103,21 @@ pub fn explain(
         dependencies,
         dependents,
         failures,
+        drift,
         exists,
     })
+}
+
+/// Returns the dependencies and the dependents of an instance. Other subjects have none.
+fn links_of(subject: &QuerySubject, linker: &LinkFinder<'_>) -> (InstanceLinks, InstanceLinks) {
+    match subject {
+        QuerySubject::Instance(handle) => {
+            (linker.dependencies(*handle), linker.dependents(*handle))
+        }
+        QuerySubject::Template(_) | QuerySubject::Orphan(..) => {
+            (InstanceLinks::new(), InstanceLinks::new())
+        }
+    }
 }
 
 fn find_subject(topology: &Topology, name: &str) -> Result<QuerySubject, Failure> {

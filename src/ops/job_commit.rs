@@ -45,7 +45,8 @@ pub(super) fn prepare_commit(
         notify,
     )?;
     refuse_clear(session)?;
-    Ok(Some(prepared))
+    let has_drift_record = session.environment.commits_drift_record();
+    Ok(Some(prepared.with_drift_record(has_drift_record)))
 }
 
 /// Refuses secrets in clear text that the commit of the record would add, unless the user permits them.

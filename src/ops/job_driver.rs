@@ -14,7 +14,7 @@ use crate::secret::{self, DigestKey, KeyName, Keyring};
 /// daemons may stay, so none may be ended.
 pub(super) fn create_driver(
     request: &JobRequest,
-    locked: &LockedEnsemble,
+    locked: Option<&LockedEnsemble>,
     performer: Option<Box<dyn ActionRunner>>,
 ) -> Driver {
     let interrupts = request.interrupts.clone();
@@ -22,10 +22,10 @@ pub(super) fn create_driver(
     if let Some(performer) = performer {
         return Driver::new(interrupts, grace, || Ok(performer));
     }
-    let token = if request.save.record && !request.goal.dry_run {
-        locked.token().to_owned()
-    } else {
-        ulid::Ulid::generate().to_string()
+    let is_journaled = request.save.record && !request.goal.dry_run;
+    let token = match locked.filter(|_| is_journaled) {
+        Some(locked) => locked.token().to_owned(),
+        None => ulid::Ulid::generate().to_string(),
     };
     let limits = RunLimits {
         max_running: request.run.parallel.max(1),

@@ -8,6 +8,45 @@ use crate::plan::WorkflowKind;
 use crate::session::{PlannedInput, Session};
 use crate::value::Value;
 
+/// The inputs and outputs that the plan of a job shows besides its tasks.
+#[derive(Debug)]
+pub(super) struct PlannedValues {
+    ensemble: String,
+    inputs: Vec<ProposedValue>,
+    outputs: Vec<ProposedValue>,
+}
+
+impl PlannedValues {
+    /// Evaluates the inputs, and the outputs that change. `secrets` are the names of secret inputs with new values.
+    pub(super) fn of(
+        proposal: &Proposal,
+        engine: &Engine,
+        session: &Session,
+        secrets: &HashSet<Arc<str>>,
+    ) -> Self {
+        let inputs = session.planned_inputs(&engine.inputs(), secrets);
+        // A removed instance has no attributes, and an ad hoc command does not concern the model.
+        let outputs = match proposal.goal.workflow {
+            WorkflowKind::Undeploy | WorkflowKind::Run => Vec::new(),
+            _ => engine.proposed_outputs(proposal, &session.recorded_outputs()),
+        };
+        Self {
+            ensemble: session.full_name(),
+            inputs: inputs
+                .iter()
+                .map(|input| input_of(input, session))
+                .collect(),
+            outputs,
+        }
+    }
+
+    pub(super) fn add_to(self, proposal: &mut Proposal) {
+        proposal.ensemble = self.ensemble;
+        proposal.inputs = self.inputs;
+        proposal.outputs = self.outputs;
+    }
+}
+
 /// Returns the plan of a job as it is shown. `secrets` are the names of secret inputs with new values.
 pub(super) fn complete_proposal(
     engine: &Engine,
@@ -16,19 +55,8 @@ pub(super) fn complete_proposal(
     extent: ProposalExtent,
 ) -> Proposal {
     let mut proposal = engine.proposal(extent);
-    proposal.ensemble = session.full_name();
-    let inputs = session.planned_inputs(&engine.inputs(), secrets);
-    proposal.inputs = inputs
-        .iter()
-        .map(|input| input_of(input, session))
-        .collect();
-    // A removed instance has no attributes, and an ad hoc command does not concern the model.
-    if !matches!(
-        proposal.goal.workflow,
-        WorkflowKind::Undeploy | WorkflowKind::Run
-    ) {
-        proposal.outputs = engine.proposed_outputs(&proposal, &session.recorded_outputs());
-    }
+    let values = PlannedValues::of(&proposal, engine, session, secrets);
+    values.add_to(&mut proposal);
     proposal
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::event_watcher::{EventWatcher, open_log};
+use super::event_watcher::{EventWatcher, open_log, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::{Decision, JobFrontend, JobReport};
 use super::input_digests;
@@ -13,7 +13,7 @@ use super::input_saving;
 use super::job_commit;
 use super::job_driver;
 use super::job_lock;
-use super::job_plan::complete_proposal;
+use super::job_plan::{PlannedValues, complete_proposal};
 use super::planned_job::{PlannedJob, circular_requirements, plan_job};
 use super::request::JobRequest;
 use super::rescue;
@@ -22,12 +22,13 @@ use super::secret_files;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::{
     self, CommitReport, JobFolders, JobJournal, LockedEnsemble, Record, RecordCommit, RecordError,
-    RecordFacts, WorkingFolders, exclude_from_git,
+    RecordFacts, WorkingFolders, exclude_from_git, include_drift_record,
 };
 use crate::exec::{self, Driver};
 use crate::git::Repository;
 use crate::job::{
-    self, EventSink as _, FinishedJob, JobEvent, JobFacts, JobPorts, JobQueries, Recording, Report,
+    self, Engine, EventSink as _, FinishedJob, JobEvent, JobFacts, JobPorts, JobQueries,
+    ProposalExtent, Recording, Report,
 };
 use crate::name::Status;
 use crate::session::{SavedInputs, Session};
@@ -101,8 +102,13 @@ impl<'a> RenderedJob<'a> {
         request: &'a JobRequest,
         view: &'a mut dyn JobFrontend,
     ) -> Result<Self, Failure> {
-        let log = open_log(request)?;
-        let folders = WorkingFolders::new(session.manifest.base_dir());
+        let base = session.manifest.base_dir();
+        let (log, folders) = if request.goal.drift {
+            let log = open_log_of_plan(request)?;
+            (log, WorkingFolders::without_writes(base))
+        } else {
+            (open_log(request)?, WorkingFolders::new(base))
+        };
         let commit = job_commit::prepare_commit(request, &session, view)?;
         let inputs = input_saving::prepare(request, &session, view)?;
         let mut job = plan_job(request, &mut session, &folders)?;
@@ -130,6 +136,11 @@ impl<'a> RenderedJob<'a> {
             driver: None,
             job,
         })
+    }
+
+    /// Returns the engine of the job.
+    pub(super) fn engine(&self) -> &Engine {
+        &self.job.engine
     }
 
     /// Asks the user to approve the plan, if it has tasks. A signal received while asking counts as "no".
@@ -202,6 +213,14 @@ impl<'a> RenderedJob<'a> {
 
     /// Starts the job. If the job is journaled, the journal is on disk when this returns.
     pub(super) fn begin(&mut self, locked: &LockedEnsemble) -> Result<Option<JobJournal>, Failure> {
+        if self.begin_run()? != Recording::Journal {
+            return Ok(None);
+        }
+        self.begin_journal(locked).map(Some)
+    }
+
+    /// Starts the job in memory.
+    pub(super) fn begin_run(&mut self) -> Result<Recording, Failure> {
         let recording = self.request.recording();
         let manifest = &self.session.manifest;
         let PlannedJob {
@@ -217,18 +236,28 @@ impl<'a> RenderedJob<'a> {
         let result = engine.begin_run(recording, facts);
         result.map_err(|error| internal_failure(&error))?;
         around.has_run = true;
-        if recording != Recording::Journal {
-            return Ok(None);
-        }
+        Ok(recording)
+    }
+
+    fn begin_journal(&mut self, locked: &LockedEnsemble) -> Result<JobJournal, Failure> {
+        let manifest = &self.session.manifest;
+        let PlannedJob {
+            engine,
+            report_context: around,
+        } = &mut self.job;
         // From now on files exist that must not be committed.
-        exclude_from_git(manifest.base_dir());
+        let is_drift_committed = self.session.environment.commits_drift_record();
+        exclude_from_git(manifest.base_dir(), !is_drift_committed);
+        if is_drift_committed {
+            include_drift_record(manifest.path());
+        }
         let start = engine
             .job_start()
             .map_err(|error| internal_failure(&error))?;
         around.planned.clone_from(&start.planned);
         let start = JobEvent::JobStarted(Box::new(start));
         let journal = locked.begin_journal(manifest, &start);
-        journal.map(Some).map_err(|error| {
+        journal.map_err(|error| {
             let message =
                 format!("the job was not started, because its journal cannot be written: {error}");
             Failure::new(FailureKind::Refused, message, error.hint())
@@ -239,7 +268,7 @@ impl<'a> RenderedJob<'a> {
     pub(super) fn run(
         &mut self,
         journal: Option<&mut JobJournal>,
-        locked: &LockedEnsemble,
+        locked: Option<&LockedEnsemble>,
     ) -> Result<(), job::Error> {
         let performer = self.watch.view.performer();
         if !self.request.goal.dry_run {
@@ -277,9 +306,18 @@ impl<'a> RenderedJob<'a> {
                 },
             ..
         } = self;
-        let job = engine
-            .into_finished(!around.has_run)
+        // A dry run shows its plan at the end, as complete as `unfurl plan` does.
+        let values = (request.goal.dry_run && !around.has_run).then(|| {
+            let plan = engine.proposal(ProposalExtent::Brief);
+            PlannedValues::of(&plan, &engine, &session, &around.changed_secrets)
+        });
+        let extent = (!around.has_run).then_some(request.extent);
+        let mut job = engine
+            .into_finished(extent)
             .map_err(|error| internal_failure(&error))?;
+        if let (Some(values), Some(proposal)) = (values, &mut job.proposal) {
+            values.add_to(proposal);
+        }
         Ok(EndedJob {
             request,
             session,
@@ -294,6 +332,12 @@ impl<'a> RenderedJob<'a> {
 }
 
 impl EndedJob<'_> {
+    /// Returns the finished job and its session without saving anything.
+    pub(super) fn unrecorded(mut self) -> (FinishedJob, Session) {
+        self.watch.handle_all(&self.job.events);
+        (self.job, self.session)
+    }
+
     /// Saves the record and removes the journal. Also called if the job stopped early.
     pub(super) fn record(
         &mut self,
@@ -313,7 +357,7 @@ impl EndedJob<'_> {
                 &self.report_context.digest_keys,
             ),
         };
-        exclude_from_git(manifest.base_dir());
+        exclude_from_git(manifest.base_dir(), false);
         if let Some(mut record) = Record::of(manifest, &self.job.report, &facts) {
             record.sections.extend(self.session.package_lock());
             let previous = self.job.report.head.facts.previous.clone();

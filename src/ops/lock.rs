@@ -8,7 +8,9 @@ use super::frontend::JobFrontend;
 use super::remote_lock;
 use super::request::JobRequest;
 use crate::ensemble::{JournalFile, LockedEnsemble, end_survivors};
-use crate::lock::{self, Lock, LockError, LockState, LockWait, RemoteLockStatus, WaitError};
+use crate::lock::{
+    self, AcquiredLock, Lock, LockError, LockState, LockWait, RemoteLockStatus, WaitError,
+};
 use crate::session::{self, SessionOptions};
 use crate::system::fs;
 
@@ -30,19 +32,7 @@ pub(super) fn acquire(
     request: &JobRequest,
     view: &mut dyn JobFrontend,
 ) -> Result<LockedEnsemble, Failure> {
-    let wait = LockWait {
-        timeout: request.lock_timeout,
-        interrupts: &request.interrupts,
-    };
-    let notify = &mut |text: &str| view.notice(text);
-    let acquired = lock::acquire(manifest, &request.command, wait, notify);
-    let acquired = acquired.map_err(|error| match error {
-        WaitError::Interrupted(signal) => Failure::interrupted(signal),
-        WaitError::Lock(error) => {
-            let hint = error.hint_with_timeout();
-            Failure::new(FailureKind::Locked, error, hint)
-        }
-    })?;
+    let acquired = take(manifest, request, view).map_err(wait_failure)?;
     if let Some(taken) = &acquired.taken_over {
         view.notice(&taken.to_string());
     }
@@ -55,6 +45,48 @@ pub(super) fn acquire(
     }
     request.check_interrupt()?;
     Ok(LockedEnsemble::of(acquired.lock, manifest))
+}
+
+/// Takes the local lock of an ensemble to look at it, waiting up to the time limit.
+///
+/// Returns None if the folder is not writable, and if a crashed job left the lock: cleaning up after that job is the
+/// task of the next job.
+pub(super) fn acquire_to_look(
+    manifest: &Path,
+    request: &JobRequest,
+    view: &mut dyn JobFrontend,
+) -> Result<Option<LockedEnsemble>, Failure> {
+    if let Ok(LockState::Stale(_)) = Lock::state(manifest) {
+        return Ok(None);
+    }
+    match take(manifest, request, view) {
+        Ok(acquired) => Ok(Some(LockedEnsemble::of(acquired.lock, manifest))),
+        Err(WaitError::Lock(LockError::File(error))) if error.is_permission_problem() => Ok(None),
+        Err(error) => Err(wait_failure(error)),
+    }
+}
+
+fn take(
+    manifest: &Path,
+    request: &JobRequest,
+    view: &mut dyn JobFrontend,
+) -> Result<AcquiredLock, WaitError> {
+    let wait = LockWait {
+        timeout: request.lock_timeout,
+        interrupts: &request.interrupts,
+    };
+    let notify = &mut |text: &str| view.notice(text);
+    lock::acquire(manifest, &request.command, wait, notify)
+}
+
+fn wait_failure(error: WaitError) -> Failure {
+    match error {
+        WaitError::Interrupted(signal) => Failure::interrupted(signal),
+        WaitError::Lock(error) => {
+            let hint = error.hint_with_timeout();
+            Failure::new(FailureKind::Locked, error, hint)
+        }
+    }
 }
 
 /// Returns the lock states of the named ensemble, or of all ensembles of the project if none is named.

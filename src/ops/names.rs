@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::drift::read_log;
 use super::hosts::{HostsRequest, known_hosts};
+use super::schedules::{ProjectSchedules, SchedulesRequest};
 use super::tasks;
 use crate::ensemble::history::{History, Selection};
 use crate::host::resolver::LoginOptions;
 use crate::host::ssh_config::SshConfigFiles;
-use crate::name::TemplateName;
+use crate::name::{InstanceName, TemplateName};
 use crate::ops::history::history;
 use crate::plan::WorkflowKind;
+use crate::schedule::ScheduleSpec;
 use crate::session::{self, Session, SessionOptions};
 use crate::states::host_facts;
 use crate::system::fs::{self, EntryKind, WalkLimits};
@@ -49,11 +52,15 @@ pub enum NameKind {
     Environment,
     Ensemble,
     Job,
+    /// The ids of recorded findings.
+    Finding,
     Task,
     Host,
     Role,
     StateFile,
     Fact,
+    /// Schedules of the project.
+    Schedule,
 }
 
 /// The ensemble and the files from which names come.
@@ -114,14 +121,26 @@ pub fn names(kind: NameKind, request: &NamesRequest) -> Vec<KnownName> {
                 .collect()
         }),
         NameKind::Job => jobs(options),
+        NameKind::Finding => findings(options),
         NameKind::Task => task_names(request.tasks_file.as_deref()),
         NameKind::Host => hosts(request, false),
         NameKind::Role => hosts(request, true),
+        NameKind::Schedule => schedules(),
         NameKind::StateFile => state_files(&request.state_folders),
         NameKind::Fact => host_facts::all()
             .map(|fact| KnownName::new(fact.name, fact.about))
             .collect(),
     }
+}
+
+fn schedules() -> Vec<KnownName> {
+    let loaded = ProjectSchedules::load(&SchedulesRequest::default());
+    let specs = loaded.map_or_else(|_| Vec::new(), |loaded| loaded.schedules.specs);
+    let name = |spec: &ScheduleSpec| {
+        let about = format!("{}, {}", spec.action, spec.timing);
+        KnownName::new(&*spec.name, about)
+    };
+    specs.iter().map(name).collect()
 }
 
 fn located(
@@ -197,6 +216,20 @@ fn inputs(session: &Session) -> Vec<KnownName> {
     inputs
         .map(|name| KnownName::new(format!("{INPUT_PREFIX}{name}"), ""))
         .collect()
+}
+
+/// Returns the findings that the last looks recorded.
+fn findings(options: &SessionOptions) -> Vec<KnownName> {
+    let Ok(log) = read_log(options) else {
+        return Vec::new();
+    };
+    let known = log.known_findings().into_iter().map(|known| {
+        let subject = &known.finding.subject;
+        let instance = subject.instance.as_ref().map(InstanceName::as_str);
+        let name = instance.or(subject.host.as_deref()).unwrap_or_default();
+        KnownName::new(&*known.id.0, format!("{name} {}", subject.attribute))
+    });
+    known.collect()
 }
 
 fn jobs(options: &SessionOptions) -> Vec<KnownName> {

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 
+use super::drift::RecordedDrift;
 use super::event_watcher::{EventWatcher, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::job_plan::complete_proposal;
 use super::packages::{self, FetchPermission};
-use super::planned_job::{circular_requirements, plan_job};
+use super::planned_job::{PlannedJob, circular_requirements, plan_job};
 use super::query::QueryResult;
 use super::recover;
 use super::request::JobRequest;
 use crate::diagnostic::{Severity, Sources};
-use crate::ensemble::{JobFolders, WorkingFolders};
+use crate::ensemble::{JobFolders, LogFile, WorkingFolders};
 use crate::job::{JobEvent, LogLevel, Proposal};
 use crate::lock::{Lock, LockError, LockState};
 use crate::session::{self, PlannedInput};
@@ -23,6 +24,8 @@ pub struct PlanPreview {
     pub plan: Proposal,
     /// The inputs with their values and sources.
     pub inputs: Vec<PlannedInput>,
+    /// The drift that the last looks found.
+    pub drift: RecordedDrift,
     /// The result of the expression that the user requested.
     pub answer: Option<QueryResult>,
     /// The texts from which the job was planned.
@@ -64,21 +67,16 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     request.check_interrupt()?;
     let mut watch = EventWatcher::new(view, log, &session.sources);
     watch.handle_all(&job.engine.take_events());
-    let nothing = if job.engine.has_no_work() {
-        ": nothing to do"
-    } else {
-        ""
-    };
-    // Unfurl leaves a log of each plan, too.
-    watch.log.event(&JobEvent::Message {
-        level: LogLevel::Info,
-        text: format!("planned {}{nothing}", job.engine.options.goal.workflow),
-    });
-    job.move_log(watch.log, session.manifest.base_dir());
+    keep_log(&job, watch.log, session.manifest.base_dir());
+    let drift = RecordedDrift::of(&session);
+    for problem in &drift.problems {
+        view.notice(problem);
+    }
     let query = request.query.as_ref();
     let answer = query.map(|query| query.answer(&job.engine, &session.sources));
     Ok(PlanPreview {
         answer: answer.transpose()?,
+        drift,
         inputs: session.planned_inputs(&job.engine.inputs(), &job.report_context.changed_secrets),
         plan: complete_proposal(
             &job.engine,
@@ -88,6 +86,21 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
         ),
         sources: session.sources,
     })
+}
+
+/// Keeps the log of a plan, as Unfurl does, also if there is nothing to do.
+fn keep_log(job: &PlannedJob, mut log: LogFile, base: &Path) {
+    let workflow = &job.engine.options.goal.workflow;
+    let nothing = if job.engine.has_no_work() {
+        ": nothing to do"
+    } else {
+        ""
+    };
+    log.event(&JobEvent::Message {
+        level: LogLevel::Info,
+        text: format!("planned {workflow}{nothing}"),
+    });
+    job.move_log(log, base);
 }
 
 /// Takes the lock; returns `None` if another job holds it or the folder is not writable.

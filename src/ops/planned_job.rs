@@ -23,7 +23,7 @@ use crate::ensemble::{
 use crate::fleet::hosts::EndpointLocator;
 use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
 use crate::job::{self, Engine, EngineParts, JobOptions};
-use crate::plan;
+use crate::plan::{self, JobGoal};
 use crate::secret::Keyring;
 use crate::session::{GivenVariable, Session, topology_with_orphans};
 use crate::topology::Topology;
@@ -90,6 +90,18 @@ fn start_time(
     Ok(start.time)
 }
 
+/// Returns the goal of a job: that of the request, or else that of the interrupted job that it resumes.
+fn goal_of(
+    request: &JobRequest,
+    session: &Session,
+    history: &RecordedHistory,
+) -> Result<JobGoal, Failure> {
+    if request.resume {
+        return resume::resumed_goal(request, session, history);
+    }
+    Ok(request.goal.clone())
+}
+
 /// Creates the engine of a job with the existing instances and the recorded history.
 pub(super) fn create_engine(
     request: &JobRequest,
@@ -101,17 +113,11 @@ pub(super) fn create_engine(
     let secret_inputs = history.secret_inputs().cloned();
     let recent_records = history.recent_records();
     let digest_keys = Arc::new(digest_keys(session, &history));
-    let goal = if request.resume {
-        resume::resumed_goal(request, session, &history)?
-    } else {
-        request.goal.clone()
-    };
-    let mut topology = topology_with_orphans(session, goal.removal.prune, &history)?;
-    job::mark_unfinished_instances(&mut topology, &history);
+    let goal = goal_of(request, session, &history)?;
+    let topology = existing_topology(session, &goal, &history)?;
     let previous = last_job(session, &history);
     let start = start_time(request, session, &history, previous.as_deref())?;
     let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));
-    let topology = Arc::new(topology);
     let variables = session.variables(&topology, &system_context)?;
     let environment = variables.values;
     let all = environment.to_map();
@@ -119,8 +125,7 @@ pub(super) fn create_engine(
     let mut system_context = Arc::into_inner(system_context)
         .unwrap_or_else(|| session.system_context(folders.planned_root().to_path_buf()));
     system_context.set_variables(&environment);
-    let topology = Arc::into_inner(topology)
-        .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
+    let topology = sole_owner(topology)?;
     let options = JobOptions {
         goal,
         ensemble: session.identity(),
@@ -150,6 +155,23 @@ pub(super) fn create_engine(
         secret_inputs,
         recent_records,
     })
+}
+
+/// Returns the existing instances, those without templates too, with the statuses that a look found.
+fn existing_topology(
+    session: &mut Session,
+    goal: &JobGoal,
+    history: &RecordedHistory,
+) -> Result<Arc<Topology>, Failure> {
+    let mut topology = topology_with_orphans(session, goal.removal.prune, history)?;
+    job::mark_unfinished_instances(&mut topology, history);
+    job::apply_found_statuses(&mut topology, &goal.found);
+    Ok(Arc::new(topology))
+}
+
+fn sole_owner(topology: Arc<Topology>) -> Result<Topology, Failure> {
+    Arc::into_inner(topology)
+        .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))
 }
 
 /// Returns the variables that expressions of tasks see: the `--var` options. Those of sensitive inputs are

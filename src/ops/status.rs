@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::drift::RecordedDrift;
 use super::failure::{Failure, FailureKind};
 use super::outputs::reveal_outputs;
 use super::query::{QueryRequest, QueryResult};
+use crate::diagnostic::Sources;
 use crate::ensemble::{RecordedFailure, last_failures};
 use crate::expr::{Evaluator, Memo};
 use crate::job;
@@ -33,6 +35,10 @@ pub struct RecordedStatus {
     pub answer: StatusAnswer,
     /// The last failures of instances that are not ok, by their unique keys. Empty with another answer.
     pub failures: HashMap<String, RecordedFailure>,
+    /// The drift that the last looks found. Empty with another answer.
+    pub drift: RecordedDrift,
+    /// The texts of the model.
+    pub sources: Sources,
 }
 
 /// Returns the last failures of the instances that are not ok, by their unique keys.
@@ -68,14 +74,20 @@ pub fn status(
     let topology = Arc::new(session.topology()?);
     let folder = session.manifest.base_dir();
     let manifest = session.manifest.path();
-    let status = |topology, answer, failures| RecordedStatus {
+    let status = |topology, answer| RecordedStatus {
         topology,
         answer,
-        failures,
+        failures: HashMap::new(),
+        drift: RecordedDrift::default(),
+        sources: session.sources.clone(),
     };
     if query.is_none() && reveal.is_empty() {
         let failures = failures_of(&topology, manifest, folder);
-        return Ok(status(topology, StatusAnswer::None, failures));
+        return Ok(RecordedStatus {
+            failures,
+            drift: RecordedDrift::of(&session),
+            ..status(topology, StatusAnswer::None)
+        });
     }
     let planned = session.manifest.base_dir().join("planned");
     let system_context = Arc::new(session.system_context(planned));
@@ -84,18 +96,10 @@ pub fn status(
     let Some(query) = query else {
         let outputs = reveal_outputs(reveal, &evaluator, &topology)?;
         drop(evaluator);
-        return Ok(status(
-            topology,
-            StatusAnswer::Outputs(outputs),
-            HashMap::new(),
-        ));
+        return Ok(status(topology, StatusAnswer::Outputs(outputs)));
     };
     let answer = job::traced_query(&evaluator, &topology, &query.expression, query.depth);
     drop(evaluator);
     let answer = query.answer_of(answer, &topology, &session.sources)?;
-    Ok(status(
-        topology,
-        StatusAnswer::Query(answer),
-        HashMap::new(),
-    ))
+    Ok(status(topology, StatusAnswer::Query(answer)))
 }

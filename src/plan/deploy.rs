@@ -36,7 +36,7 @@ impl Planner<'_> {
         if matches!(reason, Reason::Reconfigure | Reason::Upgrade) {
             self.reconnect(subject);
             self.reconfigure(subject, reason);
-        } else {
+        } else if reason != Reason::Degraded || !self.plan_repair(subject) {
             self.plan_workflow(subject, Some(reason), "deploy");
         }
     }

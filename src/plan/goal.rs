@@ -174,6 +174,9 @@ pub struct JobGoal {
     pub removal: Removal,
     #[serde(skip)]
     pub dry_run: bool,
+    /// Only look at recorded instances: run their checks, or compare what their operations have made.
+    #[serde(skip)]
+    pub drift: bool,
     /// The operation or command of an ad-hoc run.
     #[serde(flatten)]
     pub ad_hoc: AdHoc,
@@ -183,6 +186,9 @@ pub struct JobGoal {
     /// The plan of the interrupted job that this job resumes.
     #[serde(skip)]
     pub resumed: ResumedPlan,
+    /// The drifted instances that the job repairs, with the statuses that a look found. They replace the recorded ones.
+    #[serde(skip)]
+    pub found: BTreeMap<InstanceName, Status>,
 }
 
 /// Options to remove more instances than the workflow does.
@@ -241,7 +247,7 @@ impl JobGoal {
     }
 
     /// Whether an instance passes the filters by name. An instance nested in a named one passes too.
-    pub(super) fn admits(&self, name: &InstanceName) -> bool {
+    pub fn admits(&self, name: &InstanceName) -> bool {
         let within = |outer: &InstanceName| {
             let rest = name.as_str().strip_prefix(outer.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))

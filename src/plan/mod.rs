@@ -3,21 +3,25 @@
 //! [`plan`] turns a [`JobGoal`] and a topology into a [`Plan`]. A plan names instances that do not exist
 //! yet as drafts; the job creates them. This module changes nothing and runs nothing.
 
+mod check_ability;
 mod delete;
 mod deploy;
 mod error;
 mod goal;
+mod look;
 mod name_suggestions;
 mod no_action;
 mod operation;
 mod order;
 mod planner;
 mod reconnect;
+mod repair;
 mod run;
 mod sequence;
 mod step;
 mod workflow;
 
+pub use check_ability::CheckAbility;
 pub use error::Error;
 pub use goal::{AdHoc, ChangeDetection, JobGoal, Removal, Repair, ResumedPlan, WorkflowKind};
 pub use name_suggestions::{diagnose_error, unknown_names};

@@ -32,6 +32,8 @@ pub enum NoActionReason {
     NeverChanged,
     /// The instance has no operation that could apply a change.
     NoOperation,
+    /// The instance has no operation that could repair it.
+    NoRepairOperation,
 }
 
 impl NoActionReason {
@@ -89,6 +91,9 @@ impl Display for NoActionReason {
                 "nothing that its other operations read has changed, and it has no operation \
                  `configure`",
             ),
+            Self::NoRepairOperation => {
+                f.write_str("it has neither an operation `repair` nor `configure` to repair it")
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::check_ability::CheckAbility;
 use super::error::Error;
 use super::goal::{JobGoal, WorkflowKind};
 use super::no_action::NoActionReason;
@@ -20,6 +21,11 @@ use crate::value::Handle;
 pub trait RepeatPolicy {
     /// Whether an operation that created or configured an instance must be repeated.
     fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool;
+
+    /// Returns how what an operation has made can be looked at without changing anything.
+    fn check_ability(&self, _operation: &Operation) -> CheckAbility {
+        CheckAbility::Cannot
+    }
 }
 
 /// The policy that repeats no operation.
@@ -87,6 +93,7 @@ pub fn plan(
     }
     let mut planner = Planner::new(topology, goal, repeats);
     match &goal.workflow {
+        _ if goal.drift => planner.look(),
         WorkflowKind::Deploy | WorkflowKind::Check | WorkflowKind::Discover => {
             planner.templates()?;
         }
@@ -111,6 +118,9 @@ pub fn plan(
 /// creates nothing.
 pub fn plan_added(topology: &Topology, goal: &JobGoal, added: &[Handle]) -> Plan {
     let mut planner = Planner::new(topology, goal, &());
+    if goal.drift {
+        return planner.plan;
+    }
     let all: HashSet<Handle> = added.iter().copied().collect();
     let order = dependencies_first(added.iter().copied(), |of| {
         let node = topology.entity(of).node();

@@ -80,7 +80,9 @@ impl Planner<'_> {
         }
         let unconfigured = state.is_none_or(|state| state < NodeState::Configured);
         let started = state == Some(NodeState::Started);
-        if initial || unconfigured || (force && !started) || status == Status::Error {
+        let is_repaired = status == Status::Degraded && sequence.reason == Some(Reason::Degraded);
+        let repairs = status == Status::Error || is_repaired;
+        if initial || unconfigured || (force && !started) || repairs {
             self.configure(subject, sequence);
         } else {
             self.restore_lost(subject, sequence);
@@ -96,7 +98,7 @@ impl Planner<'_> {
         }
     }
 
-    fn configure(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
+    pub(super) fn configure(&mut self, subject: &PlannedInstance, sequence: &StepSequence) {
         let state = Some(NodeState::Configuring);
         self.incoming(subject, sequence, "pre_configure_target", state);
         self.outgoing(subject, sequence, "pre_configure_source", state);

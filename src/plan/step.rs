@@ -168,6 +168,10 @@ pub struct Plan {
     pub statuses: Vec<(InstanceName, Status)>,
     /// Instances that the workflow would apply to but that are left alone, with the reason.
     pub skipped: Vec<(InstanceName, String)>,
+    /// Steps that run their operation in test mode, to compare what it has made.
+    pub tests: HashSet<StepId>,
+    /// Recorded instances that nothing can look at, with the reason.
+    pub unchecked: Vec<(InstanceName, String)>,
     /// Instances for which a deploy has nothing to do, with the reason.
     pub no_action: Vec<(InstanceName, NoActionReason)>,
 }

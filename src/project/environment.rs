@@ -197,6 +197,12 @@ impl Environment {
         self.section("external")
     }
 
+    /// Returns true if the commits of jobs include the drift record: `drift: {commit: true}`.
+    pub fn commits_drift_record(&self) -> bool {
+        let commit = self.section("drift").and_then(|drift| drift.get("commit"));
+        commit.and_then(Node::as_bool).unwrap_or(false)
+    }
+
     /// Returns the name of the deployment blueprint to apply.
     pub fn deployment_blueprint(&self) -> Option<&str> {
         self.section("deployment_blueprint")?.as_str()

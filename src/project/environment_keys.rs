@@ -1,5 +1,7 @@
 //! The keys of an environment: tables for checks, completion and the schemas of editors.
 
+use crate::drift::DRIFT_KEYS;
+use crate::schedule::SCHEDULE_KEYS;
 use crate::secret::SECRET_BACKEND_KEYS;
 use crate::yaml::{Shape, tables};
 
@@ -18,6 +20,8 @@ tables! {
         "cloudmaps" Map, "Catalogues of repositories";
         "primary_provider" Text, "The connection to the cloud; the default is `primary_provider`";
         "external" MapOf(&EXTERNAL_KEYS), "Instances of other ensembles, by name";
+        "drift" Of(&DRIFT_KEYS), "The treatment of drift";
+        "schedules" MapOf(&SCHEDULE_KEYS), "Actions that run at set times in this environment, by name; in `unfurl.yaml` alone";
         "lfs_lock" Of(&LFS_LOCK_KEYS), "The lock of ensembles across machines";
         "executors" Any,
             "The executor chain for the commands of operations: names, or a map with `chain` and options";

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use super::{Environments, TrustEntry};
 use crate::diagnostic::Span;
+use crate::schedule::ScheduleSection;
 use crate::system::fs;
 use crate::value::Value;
 
@@ -38,6 +39,8 @@ pub struct Project {
     pub trusted: Vec<TrustEntry>,
     /// The location of `trusted` in the project file.
     pub trusted_span: Option<Span>,
+    /// The unread sections with schedules. A wrong schedule does not prevent jobs.
+    pub schedules: Vec<ScheduleSection>,
 }
 
 /// An ensemble that a project lists.

@@ -15,6 +15,7 @@ use super::{EnsembleEntry, Environments, Error, FileLoader, PROJECT_FOLDER, Proj
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId};
 use crate::git::exposed_password_warning;
 use crate::lock::RemoteLockSettings;
+use crate::schedule::{SCHEDULE_KEYS, schedule_sections};
 use crate::secret::SecretBackends;
 use crate::system::fs;
 use crate::value::Value;
@@ -33,6 +34,7 @@ tables! {
         "ensembles" ListOf(&ENSEMBLE_KEYS), "The ensembles of the project";
         "environments" MapOf(&ENVIRONMENT_KEYS), "Environments to deploy into, by name";
         "default_environment" Text, "The environment of ensembles without one";
+        "schedules" MapOf(&SCHEDULE_KEYS), "Actions that run at set times, by name";
         "projects" MapOf(&OTHER_PROJECT_KEYS), "Other projects, by name";
         "localRepositories" Map, "Clones of repositories, by their path";
         "include_paths" Names, "Reserved";
@@ -92,6 +94,7 @@ pub(super) fn read_project(
         projects,
         trusted,
         trusted_span: map.get("trusted").map(Node::span),
+        schedules: schedule_sections(map.get("schedules"), map.get("environments")),
         ..Project::default()
     })
 }

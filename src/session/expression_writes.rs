@@ -5,6 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::drift::DRIFT_FILE;
 use crate::ensemble::JobTemporaryFolder;
 use crate::expr::{Effect, EffectError, EffectOutput};
 use crate::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
@@ -15,7 +16,7 @@ const RECORD_FOLDERS: [&str; 3] = ["changes", "failed", "jobs"];
 
 /// The files of an ensemble that describe or record it. Names that add an extension to one of these, as those
 /// of locks do, are protected too.
-const RECORD_FILES: [&str; 4] = [MANIFEST, PROJECT_FILE, "jobs.tsv", "digest.key"];
+const RECORD_FILES: [&str; 5] = [MANIFEST, PROJECT_FILE, "jobs.tsv", DRIFT_FILE, "digest.key"];
 
 /// Writes the files of expressions, in the folder of the ensemble and in the temporary folder of the job.
 #[derive(Debug, Clone)]
@@ -238,6 +239,7 @@ mod tests {
             "Ensemble.YAML.lock",
             "unfurl.yaml",
             "jobs.tsv",
+            "drift.tsv",
             "jobs/x",
             "changes/x",
             "x/../jobs/../jobs/x",
@@ -255,6 +257,7 @@ mod tests {
         Ensemble.YAML.lock => expressions must not write to `/e/Ensemble.YAML.lock`: it is a file of the ensemble or project itself
         unfurl.yaml => expressions must not write to `/e/unfurl.yaml`: it is a file of the ensemble or project itself
         jobs.tsv => expressions must not write to `/e/jobs.tsv`: it is a file of the ensemble or project itself
+        drift.tsv => expressions must not write to `/e/drift.tsv`: it is a file of the ensemble or project itself
         jobs/x => expressions must not write to `/e/jobs/x`: it is part of the project's records
         changes/x => expressions must not write to `/e/changes/x`: it is part of the project's records
         x/../jobs/../jobs/x => expressions must not write to `/e/jobs/x`: it is part of the project's records

@@ -9,41 +9,48 @@ use crate::host::fact::{Domain, Fact, Probe};
 use crate::value::{Map, Value};
 
 /// The script that prints the raw data of all grains in sections.
-const PROBE_SCRIPT: &str = r#"_s kernel; uname -s
-_s release; uname -r
-_s version; uname -v
-_s machine; uname -m
-_s node; uname -n
+///
+/// The start of a program costs more than anything else here, so one program answers several questions and the shell
+/// reads small files by itself.
+const PROBE_SCRIPT: &str = r#"_l() { read -r _t <"$1" || [ -n "$_t" ] && printf '%s\n' "$_t"; }
+_u=$(uname -snrvm)
+_s kernel; printf '%s\n' "${_u%% *}"; _u=${_u#* }
+_s node; _n=${_u%% *}; printf '%s\n' "$_n"; _u=${_u#* }
+_s release; printf '%s\n' "${_u%% *}"; _u=${_u#* }
+_s version; printf '%s\n' "${_u% *}"
+_s machine; _m=${_u##* }; printf '%s\n' "$_m"
 _s os; cat /etc/os-release || cat /usr/lib/os-release
-_s debian; cat /etc/debian_version
-_s arch; dpkg --print-architecture || apk --print-arch || uname -m
+_s debian; _l /etc/debian_version
+_s arch; dpkg --print-architecture || apk --print-arch || printf '%s\n' "$_m"
 _s cpus; nproc || grep -c '^processor' /proc/cpuinfo
 _s cpu; grep -m 1 -E '^(model name|Processor|cpu model)' /proc/cpuinfo
 _s flags; grep -m 1 -E '^(flags|Features)' /proc/cpuinfo
 _s memory; cat /proc/meminfo
-_s fqdn; hostname -f || uname -n
+_f=$(hostname -f)
+_s fqdn; printf '%s\n' "${_f:-$_n}"
 _s addresses; ip -o addr
 _s links; ip -o link
 _s routes; ip -4 route show default
 _s routes6; ip -6 route show default
-_s names4; getent ahostsv4 "$(hostname -f)"
-_s names6; getent ahostsv6 "$(hostname -f)"
+_s names4; getent ahostsv4 "$_f"
+_s names6; getent ahostsv6 "$_f"
 _s resolver; cat /etc/resolv.conf
-_s init; cat /proc/1/comm
+_s init; _l /proc/1/comm
 _s booted; [ -d /run/systemd/system ] && echo yes
 _s systemd; systemctl --version
 _s virtual; if [ -f /.dockerenv ]; then echo docker; elif [ -f /run/.containerenv ]; then echo podman
 else systemd-detect-virt || cat /sys/class/dmi/id/product_name; fi
-_s uid; id -u
-_s user; id -un
-_s gid; id -g
-_s group; id -gn
+_i=$(id); _g=${_i#* gid=}; _i=${_i#uid=}; _i=${_i%% gid=*}; _g=${_g%% groups=*}; _g=${_g%% context=*}
+_s uid; printf '%s\n' "${_i%%(*}"
+_s user; _i=${_i#*(}; printf '%s\n' "${_i%)}"
+_s gid; printf '%s\n' "${_g%%(*}"
+_s group; _g=${_g#*(}; printf '%s\n' "${_g%)}"
 _s path; printf '%s\n' "$PATH"
 _s shell; printf '%s\n' "${SHELL:-/bin/sh}"
 _s language; printf '%s\n' "${LC_ALL:-${LC_CTYPE:-$LANG}}"
 _s zone; date +%Z
-_s disks; ls /sys/block
-_s machine-id; cat /etc/machine-id
+_s disks; for _d in /sys/block/*; do [ -e "$_d" ] && printf '%s\n' "${_d##*/}"; done
+_s machine-id; _l /etc/machine-id
 _s efi; [ -d /sys/firmware/efi ] && echo yes
 _s cwd; pwd"#;
 

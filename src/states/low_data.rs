@@ -50,6 +50,9 @@ pub struct Chunk {
     pub span: Span,
 }
 
+/// The keywords that say when a state has something to do.
+const CONDITIONS: [&str; 3] = ["creates", "onlyif", "unless"];
+
 impl Chunk {
     /// The key of the state's result: `module_|-id_|-name_|-function` (S43).
     pub fn tag(&self) -> String {
@@ -61,6 +64,16 @@ impl Chunk {
             ..
         } = self;
         format!("{state}_|-{id}_|-{name}_|-{fun}")
+    }
+
+    /// Whether the state is a command that runs each time: nothing says when it has nothing to do. A test run then
+    /// tells nothing about the host.
+    pub fn is_unconditional_command(&self) -> bool {
+        let is_condition = |name: &&str| self.keywords.contains_key(*name);
+        let mut links = self.links.iter();
+        &*self.state == "cmd"
+            && !CONDITIONS.iter().any(is_condition)
+            && !links.any(|link| link.kind.is_condition())
     }
 }
 
@@ -104,6 +117,19 @@ pub enum Requisite {
 }
 
 impl Requisite {
+    /// Whether a state with the requisite has something to do only after certain results of other states.
+    fn is_condition(self) -> bool {
+        matches!(
+            self,
+            Self::Prereq
+                | Self::Onfail
+                | Self::OnfailAny
+                | Self::OnfailAll
+                | Self::Onchanges
+                | Self::OnchangesAny
+        )
+    }
+
     /// The requisites that users can write, without [`Requisite::Prerequired`].
     pub const ALL: [Self; 11] = [
         Self::Require,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use nix::time::{ClockId, clock_gettime};
 
+use super::fault;
 use crate::value::limits::CpuClock;
 
 /// The clock of the CPU time of threads.
@@ -29,8 +30,9 @@ fn thread_clock(thread: i32) -> ClockId {
     ClockId::from_raw((!thread << 3) | KIND)
 }
 
+/// Returns the time of the system clock; tests may shift it.
 pub fn now() -> Timestamp {
-    Timestamp::now()
+    fault::shifted(Timestamp::now())
 }
 
 /// Formats a time, given in seconds since 1970, at an offset from UTC in minutes: `2026-01-31

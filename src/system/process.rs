@@ -9,6 +9,8 @@ use std::io::{Read, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -40,6 +42,11 @@ pub struct Helper {
     pub is_remote: bool,
     /// The maximum number of bytes kept of each of the two outputs; the rest is discarded.
     pub max_output: usize,
+    /// The time to end after a request, at the time limit or when the helper is stopped. A second request follows, and
+    /// the forced end after the same time. Zero forces the end at once.
+    pub end_grace: Duration,
+    /// Ends the helper once it is true.
+    pub stop: Option<Arc<AtomicBool>>,
 }
 
 impl Helper {
@@ -55,7 +62,14 @@ impl Helper {
             time_limit: Duration::from_mins(1),
             is_remote: false,
             max_output: 16 << 20,
+            end_grace: Duration::ZERO,
+            stop: None,
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stop = self.stop.as_ref();
+        stop.is_some_and(|stop| stop.load(Ordering::SeqCst))
     }
 }
 
@@ -106,7 +120,11 @@ pub enum Error {
     },
     /// The user interrupted this program, so the helper was ended.
     #[error("`{program}` was ended because of an interrupt")]
-    Interrupted { program: String },
+    Interrupted {
+        program: String,
+        /// The exit code of a helper that ended by itself when it was asked to.
+        code: Option<i32>,
+    },
 }
 
 /// Lets the user edit a file on this terminal, with the editor that git would use.
@@ -159,12 +177,15 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
         program: program.clone(),
         time_limit: helper.time_limit,
     };
-    let (stdout, stderr) = collect(&outputs, deadline, helper.is_remote).ok_or_else(|| {
+    let (stdout, stderr) = collect(&outputs, deadline, helper).ok_or_else(|| {
         if Instant::now() < deadline {
-            ask_to_end(&mut child);
+            let code = ask_to_end(&mut child, helper.end_grace);
             terminate(&mut child);
             let program = program.clone();
-            return Error::Interrupted { program };
+            return Error::Interrupted { program, code };
+        }
+        if !helper.end_grace.is_zero() {
+            ask_to_end(&mut child, helper.end_grace);
         }
         terminate(&mut child);
         timed_out()
@@ -252,13 +273,15 @@ type BoundedOutput = (Vec<u8>, bool);
 fn collect(
     from: &Receiver<(bool, BoundedOutput)>,
     deadline: Instant,
-    is_remote: bool,
+    helper: &Helper,
 ) -> Option<(BoundedOutput, BoundedOutput)> {
     let mut outputs = [BoundedOutput::default(), BoundedOutput::default()];
     let mut ended = 0;
     let mut answer = AnswerWait::begin();
     let mut is_interrupted = || {
-        if is_remote {
+        if helper.is_stopped() {
+            true
+        } else if helper.is_remote {
             answer.is_over()
         } else {
             signals::take_helper_termination()
@@ -291,16 +314,27 @@ fn read_bounded(mut pipe: impl Read, max_bytes: usize) -> BoundedOutput {
     (captured, truncated)
 }
 
-/// Asks the helper to end, and waits a moment, so that it can remove its lock files.
-fn ask_to_end(child: &mut Child) {
-    if let Ok(group) = i32::try_from(child.id()) {
-        // The helper may have ended by itself.
-        killpg(Pid::from_raw(group), Signal::SIGTERM).ok();
+/// Asks the helper to end, and waits a moment, so that it can remove its lock files. Returns its exit code if it ends.
+///
+/// With a grace, the helper is asked twice: at the first signal a job lets its running tasks end, at the second one
+/// it ends them and saves its record.
+fn ask_to_end(child: &mut Child, grace: Duration) -> Option<i32> {
+    let requests = if grace.is_zero() { 1 } else { 2 };
+    for _ in 0..requests {
+        if let Ok(group) = i32::try_from(child.id()) {
+            // The helper may have ended by itself.
+            killpg(Pid::from_raw(group), Signal::SIGTERM).ok();
+        }
+        let deadline = Instant::now() + grace.max(END_GRACE);
+        while Instant::now() < deadline {
+            match child.try_wait() {
+                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(Some(status)) => return status.code(),
+                Err(_) => return None,
+            }
+        }
     }
-    let deadline = Instant::now() + END_GRACE;
-    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    None
 }
 
 /// Kills the helper with its process group.
@@ -388,6 +422,56 @@ mod tests {
         let error = run(&helper).unwrap_err();
         insta::assert_snapshot!(error, @"`sh` did not end within 0.1 s");
         assert!(start.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn a_helper_with_a_grace_may_clean_up_at_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("cleaned");
+        let script = format!(
+            "trap 'touch {}; exit 1' TERM; echo on; sleep 60 & wait",
+            mark.display()
+        );
+        let helper = Helper {
+            time_limit: Duration::from_millis(300),
+            end_grace: Duration::from_secs(10),
+            ..sh(&script)
+        };
+        let start = Instant::now();
+        assert!(matches!(run(&helper), Err(Error::TimedOut { .. })));
+        assert!(mark.exists() && start.elapsed() < Duration::from_secs(9));
+        let stop = Arc::new(AtomicBool::new(true));
+        let stopped = Helper {
+            stop: Some(stop),
+            ..sh("sleep 60")
+        };
+        assert!(matches!(run(&stopped), Err(Error::Interrupted { .. })));
+    }
+
+    #[test]
+    fn a_helper_with_a_grace_is_asked_twice_before_it_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let ready = folder.path().join("ready");
+        let script = format!(
+            "trap 'n=$((n+1)); [ $n = 2 ] && exit 0' TERM; touch {}; while :; do sleep 0.01; done",
+            ready.display()
+        );
+        let stop = Arc::new(AtomicBool::new(false));
+        let helper = Helper {
+            end_grace: Duration::from_millis(300),
+            stop: Some(Arc::clone(&stop)),
+            ..sh(&script)
+        };
+        let thread = std::thread::spawn(move || {
+            while !ready.exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            stop.store(true, Ordering::SeqCst);
+        });
+        let ended = run(&helper);
+        thread.join().unwrap();
+        let is_asked_twice = matches!(ended, Err(Error::Interrupted { code: Some(0), .. }));
+        assert!(is_asked_twice, "{ended:?}");
     }
 
     #[test]

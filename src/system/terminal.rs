@@ -101,7 +101,7 @@ fn restore_mode() -> bool {
 /// Gives the terminal back at the end of this process, if the display of a job still uses it.
 pub(super) fn restore() {
     if restore_mode() {
-        console::write_display("\r\x1b[J\x1b[?25h").ok();
+        console::write_display("\r\x1b[K\x1b[C\x1b[J\r\x1b[?25h").ok();
     }
 }
 

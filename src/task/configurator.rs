@@ -12,6 +12,7 @@ use super::outcome::RenderedTask;
 use super::view::TaskView;
 use super::work::TaskWork;
 use crate::expr::{Error, LocalContext};
+use crate::plan::CheckAbility;
 use crate::value::{Map, Value};
 
 /// The reason why a task cannot run, phrased to follow "could not run: ".
@@ -37,6 +38,15 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
     /// The digest covers them, so a change of such a dependency counts as a change of the operation.
     /// `base_dir` is the ensemble's folder.
     fn add_inputs(&self, _inputs: &mut Map, _local_context: &dyn LocalContext, _base_dir: &Path) {}
+
+    /// Returns how the configurator can look at what an operation has made, without changing anything. `inputs` are
+    /// those of the operation as written.
+    ///
+    /// If it compares, tasks with [`TaskSettings::check_only`](super::TaskSettings::check_only) must change nothing and
+    /// report the differences.
+    fn check_ability(&self, _inputs: &Map) -> CheckAbility {
+        CheckAbility::Cannot
+    }
 
     /// Whether the task can take part in a dry run. By default its input `dryrun` decides.
     fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {

@@ -17,6 +17,9 @@ pub struct TaskSettings<'a> {
     pub operation: &'a OperationRef,
     /// Whether the run must not change anything.
     pub dry_run: bool,
+    /// Whether the run only compares what the operation has made with what it would make now. Such a run must change
+    /// nothing.
+    pub check_only: bool,
     /// The ensemble's folder, in which commands run.
     pub base_dir: &'a Path,
     /// The longest time that a command may run.

@@ -1,6 +1,6 @@
 //! The source positions at which values of a topology are written, for diagnostics.
 
-use super::entity::EntityKind;
+use super::entity::{Entity, EntityKind};
 use super::topology::Topology;
 use crate::diagnostic::Span;
 use crate::tosca::{AttributeDecl, Property};
@@ -11,6 +11,19 @@ impl Topology {
     pub fn span_of(&self, of: Handle, name: &str) -> Span {
         let of = self.stand_in(of).unwrap_or(of);
         self.find_span(of, name).unwrap_or(Span::NONE)
+    }
+
+    /// Returns the span of the implemented operation with this name. `Span::NONE` if the template of the instance
+    /// has none.
+    pub fn operation_span(&self, of: Handle, operation: &str) -> Span {
+        let node = self.get(of).and_then(Entity::node);
+        let operations = node.map(|node| &node.template.operations);
+        let mut declared = operations.into_iter().flat_map(|it| it.interfaces());
+        let found = declared.find_map(|interface| {
+            let operation = interface.operations.get(operation)?;
+            operation.is_implemented().then_some(operation.span)
+        });
+        found.unwrap_or(Span::NONE)
     }
 
     fn find_span(&self, of: Handle, name: &str) -> Option<Span> {

@@ -5,11 +5,13 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::change::{inline_value_within, limited_json, location_json};
+use super::drift_note::{known_finding_json, write_findings};
 use super::layout::Layout;
 use super::paint::{Paint, Tone};
 use super::plan::PlanTask;
 use super::words;
 use crate::diagnostic::SourcePosition;
+use crate::drift::KnownFinding;
 use crate::name::{NodeState, Status};
 use crate::value::{REDACTED, Value};
 
@@ -57,6 +59,8 @@ pub struct ExplainView {
     pub last_change: Option<LastChange>,
     /// The last failure of an operation, if nothing has succeeded since.
     pub failure: Option<FailureLine>,
+    /// The drift that the last looks recorded.
+    pub drift: Vec<KnownFinding>,
 }
 
 /// A failed operation of an instance, or one that was not reached because of another failure.
@@ -69,6 +73,8 @@ pub struct FailureLine {
     pub messages: Vec<String>,
     /// Whether the operation never ran.
     pub is_blocked: bool,
+    /// Whether the operation is a check that found the status.
+    pub is_finding: bool,
     /// The name of the failed instance because of which the operation never ran.
     pub cause: Option<String>,
     /// The position of the operation in its source file.
@@ -133,6 +139,7 @@ impl ExplainView {
         if let Some(change) = &self.last_change {
             change.write(&mut text, width);
         }
+        write_findings(&mut text, &self.drift);
         text
     }
 
@@ -229,6 +236,9 @@ impl ExplainView {
         for fact in &self.facts {
             json[fact.key] = limited_json(&fact.value);
         }
+        if !self.drift.is_empty() {
+            json["drift"] = self.drift.iter().map(known_finding_json).collect();
+        }
         json
     }
 }
@@ -298,15 +308,12 @@ impl FailureLine {
                 .as_deref()
                 .map(|time| words::recorded_time(time).into_owned()),
         );
-        let label = if self.is_blocked { "not run" } else { "failed" };
-        let label = paint.tone(
-            if self.is_blocked {
-                Tone::Warning
-            } else {
-                Tone::Bad
-            },
-            label,
-        );
+        let (label, tone) = match (self.is_blocked, self.is_finding) {
+            (true, _) => ("not run", Tone::Warning),
+            (false, true) => ("found", Tone::Warning),
+            (false, false) => ("failed", Tone::Bad),
+        };
+        let label = paint.tone(tone, label);
         let place = self.location.as_ref().map_or_else(String::new, |place| {
             let place = place.to_string();
             format!("   {}", paint.tone(Tone::Dim, &words::one_line(&place)))
@@ -336,6 +343,7 @@ impl FailureLine {
             "job": self.job,
             "messages": self.messages,
             "notRun": self.is_blocked,
+            "found": self.is_finding,
             "cause": self.cause,
             "place": location_json(self.location.as_ref()),
         })
@@ -398,5 +406,62 @@ impl LastChange {
             "set": set,
             "unknown": self.unknown,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::paint::without_colours;
+    use super::*;
+
+    #[test]
+    fn a_failure_is_shown_with_its_cause_and_place_and_colours_keep_the_words() {
+        let place = |line| SourcePosition {
+            path: "ensemble.yaml".into(),
+            line,
+            column: 9,
+        };
+        let mut view = ExplainView {
+            name: "web".to_owned(),
+            template: "web".to_owned(),
+            type_name: "App".to_owned(),
+            location: Some(place(12)),
+            exists: true,
+            local: Some(Status::Error),
+            effective: Some(Status::Error),
+            workflow: "deploy".to_owned(),
+            failure: Some(FailureLine {
+                operation: "configure".to_owned(),
+                job: "A6BL7Jg00000".to_owned(),
+                messages: vec!["exit code 3: connection refused".to_owned()],
+                location: Some(place(17)),
+                ..FailureLine::default()
+            }),
+            ..ExplainView::default()
+        };
+        let shown = |view: &ExplainView| {
+            let plain = view.text(100, Paint::plain());
+            let coloured = view.text(100, Paint::new(true));
+            assert!(coloured.contains("\x1b["), "{coloured:?}");
+            assert_eq!(without_colours(&coloured), plain);
+            plain
+        };
+        let failed = shown(&view);
+        assert!(
+            failed.contains(
+                "\n  failed: configure (job A6BL7Jg00000)   ensemble.yaml:17:9\n    exit code 3: connection refused\n"
+            ),
+            "{failed}"
+        );
+        let failure = view.failure.as_mut().unwrap();
+        failure.is_blocked = true;
+        failure.cause = Some("db".to_owned());
+        let blocked = shown(&view);
+        assert!(
+            blocked.contains(
+                "\n  not run: configure because `db` failed (job A6BL7Jg00000)   ensemble.yaml:17:9\n"
+            ),
+            "{blocked}"
+        );
     }
 }

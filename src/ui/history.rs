@@ -5,8 +5,9 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::change::{inline_value_within, limited_json, sides};
+use super::change::{inline_value_within, limited_json, location_json, sides};
 use super::{Table, TableLayout, words};
+use crate::diagnostic::SourcePosition;
 use crate::ensemble::history::AttributeChange;
 use crate::job::DifferenceSide;
 use crate::value::{REDACTED, Value};
@@ -56,6 +57,10 @@ pub struct TaskLine {
     pub changes: Vec<AttributeChange>,
     /// The error messages of the task.
     pub messages: Vec<String>,
+    /// The reason for which the task never ran.
+    pub not_run: Option<String>,
+    /// The position of the failed operation in its source file, as the model is now.
+    pub place: Option<SourcePosition>,
     /// The inputs of the task; only set if a single task is shown.
     pub inputs: Value,
     /// The values that the task read; only set if a single task is shown.
@@ -284,13 +289,26 @@ impl JobLine {
 impl TaskLine {
     fn write(&self, text: &mut String, width: usize, single: bool) {
         let details = single && (self.inputs.is_truthy() || !self.read.is_empty());
-        if self.changes.is_empty() && self.messages.is_empty() && !details {
+        let has_failed = !self.messages.is_empty() || self.not_run.is_some();
+        if self.changes.is_empty() && !has_failed && !details {
             return;
         }
         let target = self.target.strip_prefix("::").unwrap_or(&self.target);
         let (id, target) = (&self.id, words::one_line(target));
         let operation = words::one_line(&self.operation);
-        words::append(text, format_args!("\n{id}: {operation} of {target}\n"));
+        let place = self.place.as_ref().map_or_else(String::new, |place| {
+            format!("   {}", words::one_line(&place.to_string()))
+        });
+        words::append(
+            text,
+            format_args!("\n{id}: {operation} of {target}{place}\n"),
+        );
+        if let Some(reason) = &self.not_run {
+            words::append(
+                text,
+                format_args!("- not run: {}\n", words::one_line(reason)),
+            );
+        }
         for message in &self.messages {
             let message = words::one_line(message);
             words::append(text, format_args!("- error: {message}\n"));
@@ -379,6 +397,12 @@ impl TaskLine {
             "changes": changes,
             "messages": self.messages,
         });
+        if let Some(reason) = &self.not_run {
+            task["notRun"] = reason.as_str().into();
+        }
+        if let Some(place) = &self.place {
+            task["place"] = location_json(Some(place));
+        }
         if single {
             let read = self.read.iter();
             let read: Map<String, Json> = read

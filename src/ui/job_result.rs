@@ -120,8 +120,11 @@ impl JobResult {
             }
             if let Some(more) = rows.len().checked_sub(MAX_ROWS).filter(|more| *more > 0) {
                 let more = words::thousands(more);
-                let line = format!("and {more} more; `unfurl history {job}` lists all\n");
-                text.push_str(&paint.tone(Tone::Dim, &line));
+                let line = format!("and {more} more; `unfurl history {job}` lists all");
+                words::append(
+                    &mut text,
+                    format_args!("{}\n", paint.tone(Tone::Dim, &line)),
+                );
             }
         }
         self.write_failures(&mut text, job, paint);
@@ -322,6 +325,14 @@ impl JobResult {
         let others = self.troubled.iter().map(|(status, _)| *status);
         let mut all = rows.chain(others);
         all.any(|status| matches!(status, Status::Degraded | Status::Error))
+    }
+
+    /// Returns true if an operation `check` of the job found an instance in error, whatever the record said before.
+    pub fn found_error(&self) -> bool {
+        let checked = self.instances.iter();
+        let mut checked =
+            checked.filter(|row| row.outcome == InstanceOutcome::Done(InstanceAction::Check));
+        checked.any(|row| row.status == Some(Status::Error))
     }
 
     fn has_trouble(&self) -> bool {
@@ -576,6 +587,8 @@ mod tests {
         let coloured = render(Paint::new(true));
         assert!(coloured.contains("\x1b["));
         assert_eq!(without_colours(&coloured), plain);
+        // The text that follows depends on the end of the last line.
+        assert!(!coloured.contains("\n\x1b[0m"), "{coloured:?}");
         plain
     }
 

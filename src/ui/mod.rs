@@ -7,6 +7,8 @@ mod action;
 mod change;
 mod diagnostics;
 mod doctor;
+mod drift;
+mod drift_note;
 mod explain;
 mod history;
 mod host_groups;
@@ -17,6 +19,7 @@ mod job_result;
 mod json;
 mod layout;
 mod live;
+mod markdown;
 mod paint;
 mod plan;
 mod prompt;
@@ -36,6 +39,11 @@ pub use action::{count_actions, done_counts};
 pub use change::ChangeView;
 pub use diagnostics::DiagnosticRenderer;
 pub use doctor::{CheckLine, DoctorView};
+pub use drift::{
+    DriftLogView, DriftStyle, NextCommands, drift_json, drift_junit, drift_markdown, drift_sarif,
+    drift_text,
+};
+pub use drift_note::{drift_note, drift_note_json};
 pub use explain::{ExplainFact, ExplainView, FailureLine, LastChange, LinkView};
 pub use history::{JobLine, JobView, JobsView, TaskLine};
 pub use host_groups::{group_hosts, host_list, without_name};
@@ -46,8 +54,8 @@ pub use job_result::{InstanceOutcome, InstanceRow, JobEnd, JobResult, TaskFailur
 pub use json::{pretty, yaml};
 pub use layout::Layout;
 pub use live::{
-    EndLines, GithubLog, GitlabLog, JsonEvents, LiveBlock, LiveSettings, PlainLog, ProgressEvent,
-    ProgressProblem, ProgressView, Replay, ReplayView, ReplayedJob,
+    EndLines, FinishedTask, GithubLog, GitlabLog, JsonEvents, LiveBlock, LiveSettings, PlainLog,
+    ProgressEvent, ProgressProblem, ProgressView, Replay, ReplayView, ReplayedJob,
 };
 pub use paint::Paint;
 pub use plan::{
@@ -59,7 +67,7 @@ pub use skipped::{OrphanLine, SkippedView};
 pub use states::{
     HostStates, StateCounts, StateDetail, StateLine, host_states_text, nested, state_lines,
 };
-pub use status::{StatusLine, status_tree};
-pub use step_summary::{StepInstance, StepSummary};
+pub use status::{StatusLine, age_text, status_tree};
+pub use step_summary::{StepInstance, StepResult, StepSummary};
 pub use summary::{QueryView, SummaryView, TaskEnd, TaskRow};
 pub use table::{Align, Table, TableLayout};

@@ -6,6 +6,11 @@ use crate::value::encode_percent;
 
 /// Builds a SARIF log of one run from diagnostics in the JSON form of `DiagnosticRenderer`.
 pub fn sarif(problems: &[Json]) -> Json {
+    sarif_log(&[], &problems.iter().map(result).collect::<Vec<_>>())
+}
+
+/// Builds a SARIF log of one run from its rules and results.
+pub(super) fn sarif_log(rules: &[Json], results: &[Json]) -> Json {
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -13,10 +18,10 @@ pub fn sarif(problems: &[Json]) -> Json {
             "tool": {"driver": {
                 "name": "unfurl",
                 "version": env!("CARGO_PKG_VERSION"),
-                "rules": [],
+                "rules": rules,
             }},
             "columnKind": "unicodeCodePoints",
-            "results": problems.iter().map(result).collect::<Vec<_>>(),
+            "results": results,
         }],
     })
 }
@@ -44,16 +49,23 @@ fn result(problem: &Json) -> Json {
 }
 
 fn location(label: &Json) -> Json {
-    let mut location = json!({
-        "physicalLocation": {
-            "artifactLocation": {"uri": uri(label["file"].as_str().unwrap_or_default())},
-            "region": {"startLine": label["line"], "startColumn": label["column"]},
-        },
-    });
+    let file = label["file"].as_str().unwrap_or_default();
+    let mut location = sarif_location(file, label["line"].clone(), label["column"].clone());
     if let Some(text) = label["text"].as_str().filter(|text| !text.is_empty()) {
         location["message"] = json!({ "text": text });
     }
     location
+}
+
+/// Returns a place in a file as SARIF has it.
+pub(super) fn sarif_location(file: &str, line: impl Into<Json>, column: impl Into<Json>) -> Json {
+    let (line, column): (Json, Json) = (line.into(), column.into());
+    json!({
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri(file)},
+            "region": {"startLine": line, "startColumn": column},
+        },
+    })
 }
 
 /// Returns a path as a percent-encoded URI reference. Absolute paths get the scheme `file`.

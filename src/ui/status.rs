@@ -39,6 +39,8 @@ pub struct StatusLine {
     pub age: Option<Duration>,
     /// The reason for which the instance is not ok, if it is known.
     pub problem: Option<String>,
+    /// The drift that the last look recorded.
+    pub drift: Option<String>,
 }
 
 /// Renders the tree as text, one line per instance and one per problem, and the counts as the last line.
@@ -68,7 +70,7 @@ pub fn status_tree(lines: &[StatusLine], width: u16, paint: Paint) -> String {
 }
 
 /// Returns the age in its largest unit: `just now`, `15 s ago`, `3 h ago`.
-fn age_text(age: Duration) -> String {
+pub fn age_text(age: Duration) -> String {
     let seconds = age.as_secs();
     let (count, unit) = match seconds {
         ..10 => return "just now".to_owned(),
@@ -175,6 +177,12 @@ impl StatusLine {
             let indent = 4 + 2 * self.depth;
             words::append(text, format_args!("{:indent$}{problem}\n", ""));
         }
+        if let Some(drift) = &self.drift {
+            let drift = format!("! {}", words::one_line(drift));
+            let drift = paint.tone(Tone::Warning, &drift);
+            let indent = 4 + 2 * self.depth;
+            words::append(text, format_args!("{:indent$}{drift}\n", ""));
+        }
     }
 }
 
@@ -196,6 +204,7 @@ mod tests {
             created: Value::Null,
             age: Some(Duration::from_secs(7_300)),
             problem: None,
+            drift: None,
         }
     }
 
@@ -211,6 +220,7 @@ mod tests {
         lines[2].problem = Some("because `database` is error".to_owned());
         lines[3].state = None;
         lines[3].age = None;
+        lines[0].drift = Some("drifted since yesterday: status: ok → error".to_owned());
         lines
     }
 
@@ -222,6 +232,7 @@ mod tests {
         assert!(coloured.contains("\x1b[31m✗\x1b[0m"), "{coloured}");
         insta::assert_snapshot!(plain, @"
         ✓ server      ok               started  2 h ago  tosca.nodes.SoftwareComponent
+            ! drifted since yesterday: status: ok → error
         ✗   database  error            started  2 h ago  tosca.nodes.SoftwareComponent
               configure failed: exit code 3
         ✗   web       error (own: ok)  started  2 h ago  tosca.nodes.SoftwareComponent

@@ -48,8 +48,18 @@ pub struct QueryView {
 }
 
 impl QueryView {
-    /// Renders the expression and its result as text.
+    /// Renders the expression and its result for people.
     pub fn text(&self) -> String {
+        let Self { expression, result } = self;
+        if result.is_null() {
+            return format!("Query: {expression}\nNo results found\n");
+        }
+        let result = output_text(result, Paint::plain());
+        format!("Query: {expression}\nResult:\n{result}\n")
+    }
+
+    /// Renders the expression and its result as Unfurl does.
+    pub fn upstream_text(&self) -> String {
         let Self { expression, result } = self;
         if result.is_null() {
             format!("Query: {expression}\nNo results found\n")
@@ -302,7 +312,7 @@ fn output_text(value: &Value, paint: Paint) -> String {
         return paint.tone(Tone::Dim, "(no value)");
     }
     match value.redacted() {
-        value if value.as_list().is_some() || value.as_map().is_some() => json!(value).to_string(),
+        value @ (Value::List(_) | Value::Map(_) | Value::Bool(_)) => json!(value).to_string(),
         value => value.to_string(),
     }
 }
@@ -349,7 +359,18 @@ impl TaskRow {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::paint::without_colours;
     use super::*;
+    use crate::ui::{InstanceOutcome, InstanceRow};
+
+    /// Renders a summary without colours, and checks that colours do not change the words.
+    fn shown(job: &SummaryView, verbose: bool) -> String {
+        let plain = job.text(100, Paint::plain(), verbose);
+        let coloured = job.text(100, Paint::new(true), verbose);
+        assert!(coloured.contains("\x1b["), "{coloured:?}");
+        assert_eq!(without_colours(&coloured), plain);
+        plain
+    }
 
     fn row(end: TaskEnd, target: &str, status: Option<Status>, target_status: Status) -> TaskRow {
         TaskRow {
@@ -417,7 +438,7 @@ pub(super) mod tests {
             outputs.insert("lines".into(), Value::from("a\nb"));
             outputs.insert("later".into(), Value::Null);
         }
-        insta::assert_snapshot!(job.text(100, Paint::plain(), false), @r#"
+        insta::assert_snapshot!(shown(&job, false), @r#"
         Outputs:
           url: http://127.0.0.1/
           key: <<REDACTED>>
@@ -433,14 +454,34 @@ pub(super) mod tests {
         "#);
         job.result.workflow = "undeploy".to_owned();
         job.query = None;
-        assert_eq!(job.text(100, Paint::plain(), false), "Nothing to do.\n");
+        assert_eq!(shown(&job, false), "Nothing to do.\n");
+    }
+
+    #[test]
+    fn one_empty_line_stands_before_the_result_of_many_instances() {
+        let mut job = sample();
+        job.outputs = Value::Null;
+        job.result.workflow = "deploy".to_owned();
+        let row = |number| InstanceRow {
+            name: format!("web{number}"),
+            outcome: InstanceOutcome::Done(crate::job::InstanceAction::Create),
+            operations: 1,
+            elapsed: None,
+            status: Some(Status::Ok),
+            cause: None,
+        };
+        job.result.instances = (0..30).map(row).collect();
+        let text = shown(&job, false);
+        let end =
+            "and 10 more; `unfurl history A6BL7Jg00000` lists all\n\nDeployed: 30 created in ";
+        assert!(text.contains(end), "{text}");
     }
 
     #[test]
     fn a_verbose_summary_lists_all_tasks() {
         let mut job = sample();
         job.outputs = Value::Null;
-        insta::assert_snapshot!(job.text(100, Paint::plain(), true), @r"
+        insta::assert_snapshot!(shown(&job, true), @r"
         ─────────────────────────────────────────────────────────────────────────────────
          Task          Resource   Operation   Reason   Status       State        Changed
         ─────────────────────────────────────────────────────────────────────────────────

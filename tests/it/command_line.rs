@@ -199,6 +199,11 @@ fn project() -> TestEnv {
         "hosts.yaml",
         "all: {hosts: {alpha: {}, beta: {}}, children: {front: {hosts: {alpha: {}}}}}\n",
     );
+    env.write(
+        "unfurl.yaml",
+        "apiVersion: unfurl/v1.0.0\nkind: Project\nschedules:
+  nightly: {cron: 0 2 * * *, action: drift}\n  hourly: {every: 1h, action: check}\n",
+    );
     env.write("states/nginx/init.sls", "");
     env.write("states/nginx/tuned.sls", "");
     env
@@ -267,6 +272,8 @@ fn bash_completes_the_names_of_the_project() {
         ("unfurl run --hosts-file hosts.yaml -R f", &["front"]),
         ("unfurl state apply ", &["nginx", "nginx.tuned"]),
         ("unfurl fact os_famil", &[]),
+        ("unfurl schedule run night", &["nightly"]),
+        ("unfurl schedule log ", &["nightly", "hourly"]),
         ("unfurl state show-o", &["show-order"]),
         ("unfurl deploy --output ", &["text", "json", "none"]),
         ("unfurl history ", &["replay", "help", &job]),

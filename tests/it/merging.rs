@@ -31,6 +31,7 @@ fn git_setup_tells_git_how_records_are_merged_without_touching_a_tracked_file() 
     insta::assert_snapshot!(attributes, @r"
     ensemble.yaml merge=unfurl
     **/*jobs.tsv merge=union
+    **/drift.tsv merge=union
     ");
     let driver = env.git(&["config", "merge.unfurl.driver"]);
     assert!(

@@ -181,7 +181,7 @@ fn a_query_for_an_unknown_name_is_a_warning() {
     let run = env.unfurl(["status", "--query", "::wbe::port"]).succeeds();
     let run = run
         .says(&[warning, "did you mean `web`?"])
-        .prints(&["Result:\nNone"]);
+        .prints(&["No results found"]);
     assert!(!run.stdout.contains("warning"), "{run:?}");
     env.unfurl(["plan", "--query", "::wbe::port"])
         .succeeds()

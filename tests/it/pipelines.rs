@@ -113,7 +113,7 @@ fn github_shows_a_summary_with_failures_first_and_no_secret() {
         "{page}"
     );
     assert!(
-        page.contains("1 created, 1 failed · ") && page.contains(&id),
+        page.contains("1 failed, 1 created · ") && page.contains(&id),
         "{page}"
     );
     let rows: Vec<&str> = page
@@ -133,6 +133,22 @@ fn github_shows_a_summary_with_failures_first_and_no_secret() {
         rows[3].contains("REDACTED") && !page.contains("hunter2"),
         "{page}"
     );
+}
+
+#[test]
+fn the_summary_for_github_counts_what_did_not_run_apart() {
+    let after = "        after:\n          type: tosca.nodes.Root\n          requirements: [{dependency: web}]\n          \
+                 interfaces: {Standard: {configure: echo never}}\n";
+    let env = github(TestEnv::with_ensemble(&format!("{ENSEMBLE}{after}")));
+    let page = env.work().join("page.md");
+    let env = env.variable("GITHUB_STEP_SUMMARY", page.to_str().unwrap());
+    let run = deploy(&env);
+    let page = env.read("page.md");
+    let counts = "1 failed, 1 not run, 1 created";
+    assert!(page.contains(&format!("\n{counts} · ")), "{page}");
+    assert!(run.stdout.contains(counts), "{run}");
+    let row = "| <code>after</code> | + create | **not run** | configure";
+    assert!(page.contains(row), "{page}");
 }
 
 #[test]
@@ -459,7 +475,11 @@ fn a_record_without_times_is_replayed_at_once() {
 
 /// Runs the binary at a terminal of 80 columns until it ends, and returns its screen with everything above.
 /// After a text appears, the key is pressed.
-fn at_terminal(env: &TestEnv, arguments: &[&str], (text, key): (&str, &[u8])) -> (String, i32) {
+pub(crate) fn at_terminal(
+    env: &TestEnv,
+    arguments: &[&str],
+    (text, key): (&str, &[u8]),
+) -> (String, i32) {
     let size = Winsize {
         ws_row: 24,
         ws_col: 80,

@@ -76,6 +76,7 @@ fn the_schemas_in_the_repository_are_those_of_the_readers() {
         (SchemaKind::Project, "project"),
         (SchemaKind::Tasks, "tasks"),
         (SchemaKind::Progress, "progress"),
+        (SchemaKind::Drift, "drift"),
     ] {
         let path = root().join("schemas").join(name).with_extension("json");
         let own = TestEnv::new().unfurl(["schema", name]).succeeds().stdout;

@@ -13,18 +13,18 @@ use tempfile::TempDir;
 use super::requires::target;
 use super::support::wait_for;
 
-const ADDRESS: &str = "127.0.0.77";
+pub(crate) const ADDRESS: &str = "127.0.0.77";
 
 /// A Debian in a namespace with an SSH server. Its changes are discarded at the end.
-struct Debian {
+pub(crate) struct Debian {
     folder: TempDir,
     server: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Debian {
     #[expect(clippy::too_many_lines, reason = "it sets a stage, step by step")]
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let root = target().join("debian/root");
         let folder = tempfile::tempdir().unwrap();
         for kind in ["id", "host"] {
@@ -105,13 +105,13 @@ impl Debian {
         });
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Runs a command as root in the Debian and returns its output.
     #[track_caller]
-    fn shell(&self, text: &str) -> String {
+    pub(crate) fn shell(&self, text: &str) -> String {
         let output = Command::new("ssh")
             .args(["-F", "none", "-o", "BatchMode=yes", "-i"])
             .arg(self.path("id"))

@@ -66,9 +66,11 @@ fn a_failure_is_explained_later() {
     env.unfurl(["explain", "after"])
         .succeeds()
         .prints(&["  not run: configure because `bad` failed (job "]);
+    let place = ", ensemble.yaml:";
     env.unfurl(["status"]).succeeds().prints(&[
         "configure failed: ",
         "connection refused: db:5432",
+        place,
         "not run because `bad` failed\n",
         "\n1 ok, 1 pending, 1 unknown\n",
     ]);
@@ -76,6 +78,57 @@ fn a_failure_is_explained_later() {
         .unfurl(["explain", "bad", "--output", "json"])
         .succeeds();
     assert_eq!(explained.json()["failure"]["operation"], "configure");
+}
+
+#[test]
+fn the_history_of_a_failed_job_has_causes_and_places() {
+    let env = failing();
+    let failed = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    let id = failed.json()["job"]["id"].as_str().unwrap().to_owned();
+    let shown = env.unfurl(["history", &id]).succeeds().prints(&[
+        ": configure of bad   ensemble.yaml:",
+        "connection refused: db:5432\n",
+        ": configure of after\n- not run: required dependencies not ready: bad is unknown\n",
+    ]);
+    assert!(!shown.stdout.contains("of web "), "{shown}");
+    let json = env.unfurl(["history", &id, "--output", "json"]).json();
+    let tasks = json["tasks"].as_array().unwrap();
+    let bad = tasks.iter().find(|task| task["target"] == "::bad").unwrap();
+    assert_eq!(bad["place"]["file"], "ensemble.yaml", "{json}");
+    // Without the model, the record is shown all the same.
+    env.write("ensemble.yaml", "spec: [");
+    let shown = env.unfurl(["history", &id]).succeeds();
+    assert!(shown.stdout.contains(": configure of bad\n"), "{shown}");
+}
+
+/// An instance whose command and property follow from an input.
+const WITH_INPUT: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      inputs: {port: {type: integer, default: 80}}
+      outputs: {url: {value: {eval: '::web::url'}}}
+      node_templates:
+        web:
+          type: unfurl.nodes.Generic
+          properties: {url: \"http://a:{{ '::root::inputs::port' | eval }}\"}
+          interfaces:
+            Standard:
+              configure: {implementation: Shell, inputs: {command: 'echo {{ SELF.url }}'}}
+";
+
+#[test]
+fn a_dry_run_shows_the_plan_that_the_command_plan_shows() {
+    let env = TestEnv::with_ensemble(WITH_INPUT);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let words = ["--var", "input_port", "81"];
+    let plan = env.unfurl(["plan"].iter().chain(&words)).succeeds();
+    let dry = ["deploy", "--dryrun"];
+    let dry = env.unfurl(dry.iter().chain(&words)).succeeds();
+    assert!(plan.stdout.contains("$ echo http://a:81\n"), "{plan}");
+    assert!(dry.stdout.starts_with(&plan.stdout), "{plan}{dry}");
 }
 
 #[test]
@@ -108,6 +161,19 @@ fn the_format_of_unfurl_has_its_table_and_tree() {
         ),
         "{status}"
     );
+    let query = ["status", "--query", "::web::.status"];
+    let unfurl = env.unfurl(query.iter().chain(&["--format", "unfurl"]));
+    let unfurl = unfurl.succeeds();
+    assert!(unfurl.stdout.ends_with("Result:\nStatus.ok\n"), "{unfurl}");
+    let words = env.unfurl(query).succeeds();
+    assert!(words.stdout.ends_with("Result:\nok\n"), "{words}");
+    let none = env.unfurl(["status", "--query", "::web::nothing"]);
+    assert!(
+        none.stdout.ends_with("nothing\nNo results found\n"),
+        "{none}"
+    );
+    let all = env.unfurl(["status", "--query", "::*::.state"]).succeeds();
+    assert!(all.stdout.contains("configured"), "{all}");
 }
 
 #[test]

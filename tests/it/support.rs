@@ -187,6 +187,11 @@ impl TestEnv {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
+    /// The content of a file, if there is one.
+    pub(crate) fn read_if(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.work().join(path)).ok()
+    }
+
     /// Calls the binary in the working folder and waits for its end.
     pub(crate) fn unfurl<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Run {
         self.call(Command::new(binary()), arguments)
@@ -519,12 +524,16 @@ impl Started {
         kill(Pid::from_raw(pid), signal).unwrap();
     }
 
+    /// The messages of the process so far.
+    pub(crate) fn messages(&self) -> String {
+        self.outputs.as_ref().unwrap()[1].so_far()
+    }
+
     /// Waits until the process's messages contain a text.
     #[track_caller]
     pub(crate) fn wait_until_it_says(&self, text: &str) {
-        let so_far = || self.outputs.as_ref().unwrap()[1].so_far();
-        let what = fmt::from_fn(|f| write!(f, "after\n{}\n`{text}`", so_far()));
-        wait_for(what, || so_far().contains(text).then_some(()));
+        let what = fmt::from_fn(|f| write!(f, "after\n{}\n`{text}`", self.messages()));
+        wait_for(what, || self.messages().contains(text).then_some(()));
     }
 
     /// Closes standard input and waits for the end.

@@ -63,7 +63,10 @@ impl Session {
         // The terminal must control the process, so that Ctrl-C reaches it.
         let mut command = env.prepared(Command::new("setsid"), &["-c"]);
         command.arg(binary()).args(words);
-        command.env("TERM", "xterm").env_remove("COLUMNS");
+        command.env_remove("COLUMNS");
+        if !command.get_envs().any(|(name, _)| name == "TERM") {
+            command.env("TERM", "xterm");
+        }
         let child = command.stdin(end()).stdout(end()).stderr(end()).spawn();
         drop(command);
         let window = Arc::new(Mutex::new(Window {
@@ -378,6 +381,58 @@ fn a_second_ctrl_c_gives_the_terminal_back() {
     assert_eq!(session.end(), 130);
     assert!(!session.lines().join("\n").contains(" of 2 done"));
     assert!(session.is_restored());
+}
+
+/// An ensemble whose tasks take longer than the time in which no block is drawn.
+fn two_slow_tasks() -> TestEnv {
+    ensemble(&[
+        ("a", "echo one; sleep 0.8"),
+        ("b", "echo two; sleep 0.8; exit 3"),
+    ])
+}
+
+/// Runs a job in a terminal. Returns the lines at the end, without what differs from run to run, and all bytes.
+fn shown_in(env: &TestEnv) -> (Vec<String>, String) {
+    let mut session = Session::start(env, (80, 24), Vec::new(), &["deploy", "--approve"]);
+    assert_eq!(session.end(), 64);
+    let words = |line: &String| {
+        let words = line.split_whitespace();
+        let same = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+        let same = same.filter(|word| !matches!(*word, "s" | "ms"));
+        same.collect::<Vec<_>>().join(" ")
+    };
+    let mut lines: Vec<String> = session.lines().iter().map(words).collect();
+    lines.sort();
+    let window = session.window.lock().unwrap();
+    let bytes = String::from_utf8_lossy(&window.bytes).into_owned();
+    (lines, bytes)
+}
+
+#[test]
+fn a_terminal_without_colours_has_the_same_words() {
+    let (plain, bytes) = shown_in(&two_slow_tasks());
+    assert!(
+        !bytes.contains("\x1b[31m") && !bytes.contains("\x1b[32m"),
+        "{bytes:?}"
+    );
+    let (coloured, bytes) = shown_in(&two_slow_tasks().without("NO_COLOR"));
+    assert!(bytes.contains("\x1b[31m"), "{bytes:?}");
+    assert_eq!(coloured, plain);
+}
+
+#[test]
+fn a_dumb_terminal_and_a_terminal_in_ci_have_no_block() {
+    for (name, value) in [("TERM", "dumb"), ("CI", "true")] {
+        let env = two_slow_tasks().without("NO_COLOR").variable(name, value);
+        let (lines, bytes) = shown_in(&env);
+        assert!(!bytes.contains(" of 2 done"), "{bytes:?}");
+        assert!(
+            lines.contains(&"== a configured in".to_owned()),
+            "{lines:?}"
+        );
+        let is_dumb = value == "dumb";
+        assert_eq!(bytes.contains('\x1b'), !is_dumb, "{bytes:?}");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(in crate::cli) struct HostOptions {
 }
 
 /// The options that choose hosts by name, role or hosts file.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Hosts")]
 pub(in crate::cli) struct HostChoice {
     /// Hosts to run on: `[user@]host[:port]`, separated by commas
@@ -100,7 +100,7 @@ pub(in crate::cli) struct HostOrder {
 }
 
 /// The options that say how hosts are reached over SSH.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Connection")]
 #[expect(
     clippy::struct_excessive_bools,

@@ -2,6 +2,8 @@
 //!
 //! Calls `ops::explain` and turns the answer into an `ExplainView`, which `ui` prints.
 
+use std::sync::Arc;
+
 use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
@@ -14,8 +16,9 @@ use crate::cli::output::{Context, relative};
 use crate::cli::request::job::plan_request;
 use crate::cli::screen::job::JobScreen;
 use crate::diagnostic::SourceLocator;
+use crate::drift::KnownFinding;
 use crate::job::{DetectedChange, ProposedTask};
-use crate::name::{Priority, Status, TemplateName};
+use crate::name::{InstanceName, Priority, Status, TemplateName};
 use crate::ops::explain::{Explanation, InstanceLinks};
 use crate::ops::{self, Failure};
 use crate::plan::{Reason, exclusion_reason};
@@ -107,12 +110,19 @@ fn view(explained: &Explanation) -> ExplainView {
     let mut view = match &explained.subject {
         QuerySubject::Instance(handle) => instance(explained, *handle, &locator),
         QuerySubject::Template(name) => template(explained, name, &locator),
-        QuerySubject::Orphan(name, record) => orphan(name, record),
+        QuerySubject::Orphan(name, record) => ExplainView {
+            drift: owned(explained.drift.named(&InstanceName::new(Arc::clone(name)))),
+            ..orphan(name, record)
+        },
     };
     view.workflow = workflow;
     view.depends_on = links(explained, &explained.dependencies);
     view.dependents = links(explained, &explained.dependents);
     view
+}
+
+fn owned(findings: Vec<&KnownFinding>) -> Vec<KnownFinding> {
+    findings.into_iter().cloned().collect()
 }
 
 fn instance(explained: &Explanation, handle: Handle, places: &SourceLocator<'_>) -> ExplainView {
@@ -133,6 +143,7 @@ fn instance(explained: &Explanation, handle: Handle, places: &SourceLocator<'_>)
         facts: facts(explained, handle),
         last_change: last_change(explained, handle),
         failure: failure(explained, handle, places),
+        drift: owned(explained.drift.of_instance(topology, handle)),
         ..ExplainView::default()
     };
     add_tasks(explained, handle, places, &mut view);
@@ -147,15 +158,6 @@ fn failure(
 ) -> Option<FailureLine> {
     let topology = &explained.topology;
     let failure = explained.failures.get(&topology.unique_key(handle))?;
-    let operations = topology
-        .entity(handle)
-        .node()
-        .map(|node| &node.template.operations);
-    let mut declared = operations.into_iter().flat_map(|it| it.interfaces());
-    let span = declared.find_map(|interface| {
-        let operation = interface.operations.get(failure.operation.as_str())?;
-        operation.is_implemented().then_some(operation.span)
-    });
     let failed = |other: &&Handle| {
         let failure = explained.failures.get(&topology.unique_key(**other));
         failure.is_some_and(|failure| !failure.is_blocked)
@@ -167,8 +169,9 @@ fn failure(
         job: failure.job.to_string(),
         messages: failure.messages.clone(),
         is_blocked: failure.is_blocked,
+        is_finding: failure.is_finding,
         cause: cause.map(|of| topology.entity(*of).name.to_string()),
-        location: span.and_then(|span| places.locate(span)),
+        location: places.locate(topology.operation_span(handle, &failure.operation)),
     })
 }
 

@@ -6,9 +6,11 @@ use crate::cli::args::format::OutputFormat;
 use crate::ops::Failure;
 
 use crate::cli::args::replay::ReplayArgs;
-use crate::cli::output::Context;
+use crate::cli::output::{Context, relative};
 use crate::cli::request::session::{session_options, warn_interrupted_job};
+use crate::diagnostic::SourceLocator;
 use crate::ensemble::history::{History, JobEntry, Selection, TaskEntry};
+use crate::ensemble::not_run_reason;
 use crate::job::LogLevel;
 use crate::ops::{SessionOptions, history};
 use crate::ui::{JobLine, JobView, JobsView, TaskLine};
@@ -103,12 +105,14 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
             single,
             problems,
         } => {
+            let mut tasks: Vec<TaskLine> = tasks
+                .into_iter()
+                .map(|task| task_line(task, single))
+                .collect();
+            add_places(&mut tasks, &options);
             let view = JobView {
                 job: job_line(&job),
-                tasks: tasks
-                    .into_iter()
-                    .map(|task| task_line(task, single))
-                    .collect(),
+                tasks,
                 total,
                 single,
                 problems,
@@ -129,6 +133,24 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
         OutputFormat::None => {}
     }
     Ok(0)
+}
+
+/// Adds the positions of failed operations, where the model still has them.
+fn add_places(tasks: &mut [TaskLine], options: &SessionOptions) {
+    let failed = tasks.iter_mut().filter(|task| !task.messages.is_empty());
+    let mut failed: Vec<_> = failed
+        .map(|task| ((task.target.clone(), task.operation.clone()), task))
+        .collect();
+    if failed.is_empty() {
+        return;
+    }
+    let operations: Vec<_> = failed.iter().map(|(key, _)| key.clone()).collect();
+    let found = history::operation_places(options, &operations);
+    let sources = relative(&found.sources);
+    let places = SourceLocator::new(&sources);
+    for ((instance, operation), task) in &mut failed {
+        task.place = places.locate(found.span_of(instance, operation));
+    }
 }
 
 pub(super) fn job_line(job: &JobEntry) -> JobLine {
@@ -170,6 +192,8 @@ fn task_line(task: TaskEntry, single: bool) -> TaskLine {
         target: text(record, "target").unwrap_or_default(),
         operation: operation.map(ToString::to_string).unwrap_or_default(),
         reason: text(record, "reason"),
+        not_run: not_run_reason(record),
+        place: None,
         status: status.or_else(|| skipped.then(|| "skipped".to_owned())),
         target_status: target_status(record),
         changed: record.get("changed").map(Value::is_truthy),

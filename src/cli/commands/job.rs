@@ -179,7 +179,12 @@ fn json(
 }
 
 /// Prints the summary for people, below the plan if the job was a dry run.
-fn show_text(args: &JobArgs, report: &JobReport, summary: &SummaryView, output: &Output) {
+pub(in crate::cli) fn show_text(
+    args: &JobArgs,
+    report: &JobReport,
+    summary: &SummaryView,
+    output: &Output,
+) {
     let verbose = output.level <= LogLevel::Verbose;
     let paint = output.result_paint();
     if report.job.is_dry_run()
@@ -203,8 +208,11 @@ fn exit_code(limit: JobExitCode, report: &JobReport, result: &JobResult) -> u8 {
     }
     let status = report.job.status;
     let bad = match limit {
-        JobExitCode::Error => status >= Status::Error,
         // The status of the job is that of its tasks; a check succeeds also if it finds trouble.
+        JobExitCode::Error => {
+            let checks = report.job.goal.workflow == WorkflowKind::Check;
+            status >= Status::Error || (checks && result.found_error())
+        }
         JobExitCode::Degraded => status >= Status::Degraded || result.is_degraded(),
         JobExitCode::Never => false,
     };

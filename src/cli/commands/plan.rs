@@ -88,7 +88,8 @@ fn show_plan(
             output.json(&answer);
         }
         OutputFormat::Text => {
-            let plan = plan_views::plan_for_people(&planned.plan, &sources);
+            let mut plan = plan_views::plan_for_people(&planned.plan, &sources);
+            plan.drifted = plan_views::drifted(&planned.plan.topology, &planned.drift);
             let style = output.plan_style(StandardStream::Stdout, args.any.detail);
             let mut text = job_views::plan_text(plan, args.any.text, options, style);
             if let Some(query) = query {

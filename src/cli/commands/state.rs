@@ -76,6 +76,20 @@ pub(in crate::cli) fn run(
     Ok(report.exit_code)
 }
 
+/// Fails unless the user has approved that states run, now or with an option.
+pub(in crate::cli) fn require_approval(
+    command: &str,
+    request: &StatesRequest,
+    approve: bool,
+    cx: &Context,
+) -> Result<(), Failure> {
+    if approve || is_approved(command, request, cx)? {
+        return Ok(());
+    }
+    let message = "nothing was done: the run was not approved";
+    Err(Failure::new(FailureKind::Refused, message, None))
+}
+
 /// Asks whether states may run. Fails if nobody can be asked.
 fn is_approved(command: &str, request: &StatesRequest, cx: &Context) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {

@@ -6,17 +6,21 @@ use clap::Args;
 
 use crate::cli::args::format::{OutputFormat, TextFormatArg, positive_duration};
 use crate::cli::commands::job::show_trace;
-use crate::cli::output::{Context, Output};
+use crate::cli::output::{Context, Output, relative};
 use crate::cli::request::session::{session_options, warn_interrupted_job};
+use crate::diagnostic::SourceLocator;
 use crate::job::LogLevel;
-use crate::name::Status;
+use crate::name::{NodeState, Status};
 use crate::ops::status::{RecordedStatus, StatusAnswer};
 use crate::ops::{self, Failure, QueryRequest, SessionOptions};
 use crate::system::clock;
 use crate::system::console::{self, StandardStream};
 use crate::topology::{Creator, Topology};
-use crate::ui::{StatusLine, pretty, status_tree, upstream};
+use crate::ui::{StatusLine, drift_note, drift_note_json, pretty, status_tree, upstream, words};
 use crate::value::{Handle, Map, Value};
+
+/// The maximum number of characters of what a check said.
+const MAX_FOUND: usize = 200;
 
 /// The options of the command `status`.
 #[derive(Debug, Args)]
@@ -73,22 +77,57 @@ pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Fail
     match status.answer {
         StatusAnswer::Outputs(outputs) => show_outputs(&outputs, json, &cx.output),
         StatusAnswer::Query(answer) => {
-            show_trace(&answer, &cx.output);
-            let (query, result) = (answer.expression, answer.value);
+            let mut query = show_trace(&answer, &cx.output);
             if json {
-                cx.output
-                    .json(&serde_json::json!({ "query": query, "result": result }));
+                let mut answer = serde_json::json!({});
+                query.add_to(&mut answer);
+                cx.output.json(&answer);
             } else {
-                cx.output
-                    .print_result(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
+                let is_unfurl = args.text.is_unfurl();
+                query.result = in_words(&query.expression, query.result.redacted(), is_unfurl);
+                cx.output.print_result(&if is_unfurl {
+                    format!("Query: {}\nResult:\n{}\n", query.expression, query.result)
+                } else {
+                    query.text()
+                });
             }
         }
         StatusAnswer::None => {
+            for problem in &status.drift.problems {
+                cx.output.print_stderr(&format!("note: {problem}\n"));
+            }
             let text = instances_text(args, &status, true, &cx.output);
             cx.output.print_styled_result(&text);
         }
     }
     Ok(0)
+}
+
+/// Replaces the numbers of statuses and states by their words, which Unfurl writes as `Status.ok`.
+fn in_words(query: &str, result: Value, is_unfurl: bool) -> Value {
+    let word = |value: &Value| {
+        let Value::Int(number) = value else {
+            return None;
+        };
+        let (class, word) = match query.rsplit("::").next()? {
+            ".status" => ("Status", Status::from_number(*number)?.as_str()),
+            ".state" => ("NodeState", NodeState::from_number(*number)?.as_str()),
+            _ => return None,
+        };
+        Some(Value::from(if is_unfurl {
+            format!("{class}.{word}")
+        } else {
+            word.to_owned()
+        }))
+    };
+    match &result {
+        Value::List(items) => Value::list(
+            items
+                .iter()
+                .map(|it| word(it).unwrap_or_else(|| it.clone())),
+        ),
+        one => word(one).unwrap_or(result),
+    }
 }
 
 /// Shows the instances again whenever they have changed, until the user interrupts the command.
@@ -181,6 +220,8 @@ fn show_outputs(outputs: &Map, is_json: bool, output: &Output) {
 fn lines(status: &RecordedStatus) -> Vec<StatusLine> {
     let topology = &status.topology;
     let now = clock::now();
+    let sources = relative(&status.sources);
+    let places = SourceLocator::new(&sources);
     let line = |handle| {
         let entity = topology.entity(handle);
         let changed = entity.last_change().and_then(|id| id.time());
@@ -201,21 +242,28 @@ fn lines(status: &RecordedStatus) -> Vec<StatusLine> {
                 .as_ref()
                 .map_or(Value::Null, Creator::to_value),
             age: age.map(|age| Duration::try_from(age).unwrap_or_default()),
-            problem: problem(status, handle),
+            problem: problem(status, handle, &places),
+            drift: drift_note(&status.drift.alarms_of(topology, handle)),
         }
     };
     topology.nodes().into_iter().map(line).collect()
 }
 
 /// Returns the reason for which an instance is not ok: its last failure, or the instance to blame.
-fn problem(status: &RecordedStatus, handle: Handle) -> Option<String> {
+fn problem(status: &RecordedStatus, handle: Handle, places: &SourceLocator<'_>) -> Option<String> {
     let topology = &status.topology;
     let failure = status.failures.get(&topology.unique_key(handle));
     if let Some(failure) = failure.filter(|failure| !failure.is_blocked) {
         let why = failure.messages.join("; ");
         let colon = if why.is_empty() { "" } else { ": " };
         let (operation, job) = (&failure.operation, failure.job);
-        return Some(format!("{operation} failed{colon}{why} (job {job})"));
+        if failure.is_finding {
+            let why = words::shorten(&why, MAX_FOUND);
+            return Some(format!("{operation} found{colon}{why} (job {job})"));
+        }
+        let place = places.locate(topology.operation_span(handle, operation));
+        let place = place.map_or_else(String::new, |place| format!(", {place}"));
+        return Some(format!("{operation} failed{colon}{why} (job {job}{place})"));
     }
     if let Some(failure) = failure {
         let requirements = topology.operational_dependencies(handle).into_iter();
@@ -251,10 +299,15 @@ fn depth_of(topology: &Topology, handle: Handle) -> usize {
 
 fn tree(status: &RecordedStatus) -> serde_json::Value {
     let topology = &status.topology;
+    let sources = relative(&status.sources);
+    let places = SourceLocator::new(&sources);
     let instances = topology.nodes().into_iter().map(|handle| {
         let mut json = instance(topology, handle);
-        if let Some(problem) = problem(status, handle) {
+        if let Some(problem) = problem(status, handle, &places) {
             json["problem"] = problem.into();
+        }
+        if let Some(note) = drift_note_json(&status.drift.alarms_of(topology, handle)) {
+            json["drift"] = note;
         }
         json
     });
@@ -272,7 +325,7 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
         "parent": parent.map(|parent| topology.entity(parent).name.to_string()),
         "status": entity.local.map(Status::as_str),
         "effective": topology.effective(handle).as_str(),
-        "state": entity.state.map(crate::name::NodeState::as_str),
+        "state": entity.state.map(NodeState::as_str),
         "created": entity.created.as_ref().map(Creator::to_value),
         "lastConfigChange": entity.last_config_change.map(|id| id.to_string()),
     })

@@ -63,6 +63,10 @@ fn candidates(mut words: Vec<String>, cli: Command) -> Vec<Candidate> {
     if is_passed_on(&words, &cli) {
         return Vec::new();
     }
+    // The words after `man` are those of a command, as after `help`.
+    if words.len() > 1 && words[1] == "man" && !typed.starts_with('-') {
+        "help".clone_into(&mut words[1]);
+    }
     let sources = NameSources::of(&words, &cli);
     words.push(typed.clone());
     let index = words.len() - 1;
@@ -112,6 +116,9 @@ mod tests {
         assert_eq!(texts("unfurl run -H a --sud"), ["--sudo"]);
         assert_eq!(texts("unfurl run --operat"), ["--operation"]);
         assert_eq!(texts("unfurl completions z"), ["zsh"]);
+        assert_eq!(texts("unfurl man depl"), ["deploy"]);
+        assert_eq!(texts("unfurl man secret ge"), ["get"]);
+        assert_eq!(texts("unfurl man --inst"), ["--install"]);
     }
 
     #[test]

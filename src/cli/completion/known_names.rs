@@ -11,12 +11,16 @@ use clap_complete::engine::{
 
 use crate::cli::help::JOB_COMMANDS;
 use crate::cli::request::session::home_folder;
+use crate::drift::FindingId;
 use crate::ops::SessionOptions;
 use crate::ops::names::{NameKind, NamesRequest, names};
 use crate::system::env::Env;
 
 /// The separator of hosts and roles within one word.
 const LIST_SEPARATOR: char = ',';
+
+/// The subcommands of `schedule` that take the name of a schedule.
+const SCHEDULE_COMMANDS: [&str; 5] = ["next", "run", "log", "pause", "resume"];
 
 /// The ensemble and the files that the finished words of a command line name.
 #[derive(Debug, Clone)]
@@ -41,7 +45,13 @@ impl NameSources {
         let one = |id: &str| all(id).pop();
         let paths = |id: &str| all(id).into_iter().map(PathBuf::from).collect();
         let env = Env::of_this_process();
-        let ensemble = ["ensemble", "path", "dir"].into_iter().find_map(one);
+        let ensemble = ["ensemble", "ensembles", "path", "dir"]
+            .into_iter()
+            .find_map(one);
+        let named = all("names")
+            .into_iter()
+            .find(|word| !FindingId::is_written_as(word));
+        let ensemble = ensemble.or(named);
         let options = SessionOptions {
             ensemble: ensemble.unwrap_or_default(),
             environment: one("use_environment"),
@@ -113,10 +123,12 @@ fn kind_of(command: &str, argument: &Arg) -> Option<NameKind> {
         "reveal" => NameKind::Output,
         "use_environment" => NameKind::Environment,
         "job" if command == "history" => NameKind::Job,
+        "names" if command == "accept" => NameKind::Finding,
         "calls" | "details" if command == "task" => NameKind::Task,
         "sls" => NameKind::StateFile,
         "name" if command == "fact" => NameKind::Fact,
-        "ensemble" | "path" | "dir" => NameKind::Ensemble,
+        "name" if SCHEDULE_COMMANDS.contains(&command) => NameKind::Schedule,
+        "ensemble" | "ensembles" | "path" | "dir" => NameKind::Ensemble,
         _ => return None,
     })
 }

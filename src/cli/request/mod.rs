@@ -1,5 +1,6 @@
 //! Builders of the requests to use cases, shared by commands.
 
+pub(super) mod drift;
 pub(super) mod given_values;
 pub(super) mod hosts;
 pub(super) mod job;

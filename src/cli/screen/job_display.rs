@@ -12,7 +12,7 @@ use crate::job::{Forecast, JobEvent, LogLevel, TaskRecord};
 use crate::name::Status;
 use crate::system::console::{self, StandardStream};
 use crate::text::{Delivery, OutputFilter};
-use crate::ui::{ProgressEvent, TaskEnd};
+use crate::ui::{FinishedTask, ProgressEvent, TaskEnd};
 
 /// Turns events of a job into events of its display, which exists from the start to the end of the job.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl<'a> JobDisplay<'a> {
         let place = (end == TaskEnd::Failed)
             .then(|| relative_place(sources, task))
             .flatten();
-        self.show(ProgressEvent::TaskFinished {
+        self.show(ProgressEvent::TaskFinished(FinishedTask {
             task: task.task,
             instance: instance_name(task),
             operation: task.operation.operation.to_string(),
@@ -153,7 +153,7 @@ impl<'a> JobDisplay<'a> {
             elapsed: started.map_or(Duration::ZERO, |started| started.elapsed()),
             errors: task.errors().into_iter().map(str::to_owned).collect(),
             place,
-        });
+        }));
         self.update_estimate();
     }
 
@@ -201,13 +201,13 @@ impl<'a> JobDisplay<'a> {
             }
             (
                 None,
-                ProgressEvent::TaskFinished {
+                ProgressEvent::TaskFinished(FinishedTask {
                     end: TaskEnd::Failed,
                     instance,
                     operation,
                     errors,
                     ..
-                },
+                }),
             ) => {
                 let text = format!("{instance}: {operation} failed: {}", errors.join("; "));
                 self.output.message(LogLevel::Error, &text);

@@ -22,8 +22,8 @@ use crate::states::{StateResult, to_value};
 use crate::system::signals::Interrupts;
 use crate::ui::words;
 use crate::ui::{
-    HostStates, Paint, ProgressEvent, StateCounts, StateDetail, StateLine, TaskEnd, group_hosts,
-    host_list, host_states_text, state_lines,
+    FinishedTask, HostStates, Paint, ProgressEvent, StateCounts, StateDetail, StateLine, TaskEnd,
+    group_hosts, host_list, host_states_text, state_lines,
 };
 
 /// The view of a run of states: shows progress and asks for passwords.
@@ -94,7 +94,7 @@ impl StatesView for StatesScreen<'_> {
         let key = (machine.to_owned(), state.to_owned());
         let task = self.running.remove(&key).unwrap_or_default();
         let (instance, operation) = key;
-        display.send(ProgressEvent::TaskFinished {
+        display.send(ProgressEvent::TaskFinished(FinishedTask {
             task,
             instance,
             operation,
@@ -104,7 +104,7 @@ impl StatesView for StatesScreen<'_> {
             elapsed: Duration::ZERO,
             errors: Vec::new(),
             place: None,
-        });
+        }));
     }
 
     fn prompt_secret(&mut self, question: &Question) -> Option<Secret> {

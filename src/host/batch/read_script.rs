@@ -15,6 +15,9 @@ const MAX_PATHS_PER_CALL: usize = 64;
 /// The approximate maximum of path bytes per call, well below the limit of a command line.
 const MAX_PATH_BYTES_PER_CALL: usize = 32 << 10;
 
+/// The characters in a path that `sha256sum` prints in another way.
+const HARD_TO_PRINT: [char; 3] = ['\\', '\n', '\r'];
+
 /// Returns the script that reads facts.
 pub(super) fn script(facts: &[Fact]) -> String {
     let mut script = prelude::BASE.to_owned();
@@ -24,11 +27,11 @@ pub(super) fn script(facts: &[Fact]) -> String {
     }
     script.push_str(prelude::READS);
     let mut groups = CallGroups::default();
-    for (at, fact) in facts.iter().enumerate() {
-        match fact {
+    for (at, index) in reading_order(facts).into_iter().enumerate() {
+        match &facts[index] {
             Fact::Path(it) => groups.push('P', at, it),
             Fact::Target(it) => groups.push('L', at, it),
-            Fact::Digest(it) if it.contains(['\\', '\n', '\r']) => {
+            Fact::Digest(it) if it.contains(HARD_TO_PRINT) => {
                 groups.end();
                 writeln!(groups.text, "J {at} {}", path_word(it)).ok();
             }
@@ -51,6 +54,31 @@ pub(super) fn script(facts: &[Fact]) -> String {
     script.push_str(&groups.text);
     script.push_str("p z\n#.");
     script
+}
+
+/// Returns the indices of facts in the order in which the script reads them.
+///
+/// Facts of the same kind come together, because one call of a program answers all of them: a program for each fact
+/// takes most of the time of the host. Probes may be any commands, so no fact goes past one.
+fn reading_order(facts: &[Fact]) -> Vec<usize> {
+    let mut segment = 0;
+    let keys = facts.iter().map(|fact| {
+        let kind = match fact {
+            Fact::Path(_) => 0,
+            Fact::Target(_) => 1,
+            Fact::Digest(it) if !it.contains(HARD_TO_PRINT) => 2,
+            Fact::Digest(_) | Fact::Content(_) | Fact::Tree(_) => 3,
+            Fact::Probe(_) => {
+                segment += 1;
+                0
+            }
+        };
+        (segment, !matches!(fact, Fact::Probe(_)), kind)
+    });
+    let keys: Vec<_> = keys.collect();
+    let mut order: Vec<usize> = (0..facts.len()).collect();
+    order.sort_by_key(|index| keys[*index]);
+    order
 }
 
 fn probe_of(fact: &Fact) -> Option<&Probe> {
@@ -105,8 +133,9 @@ impl CallGroups {
 ///
 /// Of an incomplete output, only the readings before the first missing one are returned.
 pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
+    let order = reading_order(facts);
     let mut parser = ReadingsParser {
-        facts,
+        facts: order.iter().map(|index| &facts[*index]).collect(),
         readings: vec![None; facts.len()],
         links: vec![None; facts.len()],
         is_hex_encoded: false,
@@ -119,7 +148,11 @@ pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
             None => break false,
         }
     };
-    let known = parser.readings.into_iter();
+    let mut readings = vec![None; facts.len()];
+    for (index, reading) in order.into_iter().zip(parser.readings) {
+        readings[index] = reading;
+    }
+    let known = readings.into_iter();
     if whole {
         // A path without a reading vanished while the script ran.
         known.map(|it| it.unwrap_or(FactReading::Absent)).collect()
@@ -129,7 +162,8 @@ pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
 }
 
 struct ReadingsParser<'a> {
-    facts: &'a [Fact],
+    /// The facts in the order of the script.
+    facts: Vec<&'a Fact>,
     readings: Vec<Option<FactReading>>,
     links: Vec<Option<String>>,
     is_hex_encoded: bool,
@@ -159,7 +193,7 @@ impl ReadingsParser<'_> {
             ('t', Some(at)) => self.readings[at] = Some(parse_tree(frames)?),
             ('r', Some(at)) => {
                 let mut probed = parse_probe(frames)?;
-                let limit = probe_of(&self.facts[at]).and_then(|it| it.setting.time_limit);
+                let limit = probe_of(self.facts[at]).and_then(|it| it.setting.time_limit);
                 if limit.is_some() && is_timeout_code(probed.code) {
                     probed.code = TIMEOUT_CODE;
                 }
@@ -171,7 +205,7 @@ impl ReadingsParser<'_> {
     }
 
     fn permission_denied(&self, at: usize) -> FactReading {
-        let path = match &self.facts[at] {
+        let path = match self.facts[at] {
             Fact::Digest(path) | Fact::Content(path) => path,
             _ => "",
         };

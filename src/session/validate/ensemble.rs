@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::plan;
 use crate::project::{FileLoader, Project, keys_of_folder};
+use crate::schedule::{Schedules, secret_spans};
 use crate::session;
 use crate::session::LoadError;
 use crate::session::SessionOptions;
@@ -49,20 +50,54 @@ fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
     })
 }
 
-/// Validates a project file, then each listed ensemble, or the default one if none is listed. Returns one
-/// report for each ensemble.
-pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<ValidationReport> {
-    let mut own = ValidationReport::default();
-    let mut loader = FileLoader::new(&mut own.sources, env, Limits::default());
+/// Returns the report about the schedules of the project that an ensemble belongs to, if they have problems.
+pub(super) fn schedules_around(options: &SessionOptions, env: &Env) -> Option<ValidationReport> {
+    let found = session::find(options).ok()?;
+    let project = found.located.project?;
+    if project.schedules.is_empty() {
+        return None;
+    }
+    schedules(&project.file?, options, env)
+}
+
+/// Returns the report about the schedules of a project file, if they have problems.
+fn schedules(file: &Path, options: &SessionOptions, env: &Env) -> Option<ValidationReport> {
+    let mut report = ValidationReport::default();
+    let mut loader = loader_of(file, options, env, &mut report.sources);
+    let project = Project::load(file, &mut loader, &Limits::default()).ok()?;
+    // The excerpts of messages must not show the keys of webhooks.
+    for section in &project.schedules {
+        loader.hide(&secret_spans(&section.node));
+    }
+    drop(loader);
+    report.problems = Schedules::read_all(&project.schedules).problems;
+    (!report.problems.is_empty()).then_some(report)
+}
+
+/// Returns a loader with the keys of the folder of a project file.
+fn loader_of<'s>(
+    file: &Path,
+    options: &SessionOptions,
+    env: &'s Env,
+    sources: &'s mut Sources,
+) -> FileLoader<'s> {
+    let mut loader = FileLoader::new(sources, env, Limits::default());
     loader.scope().add_file(file);
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let environment = options.environment.as_deref();
     loader.set_keys(keys_of_folder(
         folder,
         options.home.as_deref(),
-        environment,
+        options.environment.as_deref(),
         env,
     ));
+    loader
+}
+
+/// Validates a project file with its schedules, then each listed ensemble, or the default one if none is listed. Returns
+/// one report for the schedules if they have problems, and one for each ensemble.
+pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<ValidationReport> {
+    let mut own = ValidationReport::default();
+    let mut loader = loader_of(file, options, env, &mut own.sources);
     let loaded = Project::load(file, &mut loader, &Limits::default());
     own.problems.append(loader.take_warnings());
     drop(loader);
@@ -73,8 +108,9 @@ pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<V
             Vec::new()
         }
     };
+    let schedules = schedules(file, options, env);
     if manifests.is_empty() {
-        return match template_of(file) {
+        let checked = match template_of(file) {
             Some(template) if !own.problems.has_errors() => vec![ensemble(&SessionOptions {
                 ensemble: template.display().to_string(),
                 incomplete: true,
@@ -82,6 +118,7 @@ pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<V
             })],
             _ => vec![own],
         };
+        return schedules.into_iter().chain(checked).collect();
     }
     let checks = manifests.iter().map(|manifest| {
         ensemble(&SessionOptions {
@@ -89,7 +126,7 @@ pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<V
             ..options.clone()
         })
     });
-    checks.collect()
+    schedules.into_iter().chain(checks).collect()
 }
 
 /// Returns the file from which the project's ensembles are made, if it exists.

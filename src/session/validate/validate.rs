@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::ensemble::{ValidationReport, ensemble, project};
+use super::ensemble::{ValidationReport, ensemble, project, schedules_around};
 use super::service::{csar, service_template};
 use super::target::{ValidationTarget, find_target};
 use crate::diagnostic::Sources;
@@ -27,7 +27,12 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadE
     );
     let found = find_target(&options.ensemble, &cwd, &mut loader);
     let path = match &found {
-        ValidationTarget::Ensemble => return Ok(vec![ensemble(options)]),
+        ValidationTarget::Ensemble => {
+            // Loading finishes an interrupted change of secrets first, and its report says so.
+            let report = ensemble(options);
+            let schedules = schedules_around(options, &env);
+            return Ok(schedules.into_iter().chain([report]).collect());
+        }
         ValidationTarget::Project(file) => return Ok(project(file, options, &env)),
         ValidationTarget::ServiceTemplate(path) => path,
         ValidationTarget::Csar(csar) => &csar.root,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use super::tasks::{RunningTask, TaskFailure, Tasks, is_news, message, success, whole_seconds};
 use crate::job::LogLevel;
 use crate::text::{escape_controls, escape_except_colours};
@@ -35,7 +35,10 @@ const MAX_PENDING_BYTES: usize = 64 << 10;
 const FRAME_BEGIN: &str = "\x1b[?2026h";
 const FRAME_END: &str = "\x1b[?2026l";
 /// Erases the block, at whose beginning the cursor rests.
-const ERASE: &str = "\r\x1b[J";
+///
+/// The rest of the screen is erased from the second column on: tmux takes erasing from the first column of the
+/// first row for clearing the screen, and would keep the block in its memory.
+const ERASE: &str = "\r\x1b[K\x1b[C\x1b[J\r";
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 const WRAP_OFF: &str = "\x1b[?7l";
@@ -129,8 +132,8 @@ impl LiveBlock {
     }
 
     /// Adds the line about the end of a task.
-    fn add_end(&mut self, event: &ProgressEvent) {
-        let ProgressEvent::TaskFinished {
+    fn add_end(&mut self, finished: &FinishedTask) {
+        let FinishedTask {
             task,
             instance,
             operation,
@@ -139,10 +142,7 @@ impl LiveBlock {
             elapsed,
             errors,
             place,
-        } = event
-        else {
-            return;
-        };
+        } = finished;
         self.recent.remove(task);
         let paint = self.settings.paint;
         match end {
@@ -380,7 +380,7 @@ impl ProgressView for LiveBlock {
         self.tasks.update(at, event);
         match event {
             ProgressEvent::Output { task, text, .. } => self.add_output(*task, text),
-            ProgressEvent::TaskFinished { .. } => self.add_end(event),
+            ProgressEvent::TaskFinished(finished) => self.add_end(finished),
             ProgressEvent::Message {
                 styled,
                 level,

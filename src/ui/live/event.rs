@@ -34,18 +34,7 @@ pub enum ProgressEvent {
         text: String,
     },
     /// A task has ended. A blocked task never started; nor did others that had nothing to run.
-    TaskFinished {
-        task: usize,
-        instance: String,
-        operation: String,
-        end: TaskEnd,
-        /// Whether the task changed its instance.
-        changed: bool,
-        elapsed: Duration,
-        errors: Vec<String>,
-        /// The place in the files that is responsible for the errors.
-        place: Option<SourcePosition>,
-    },
+    TaskFinished(FinishedTask),
     /// An estimate of the time to the end of the job.
     Remaining(Duration),
     /// Any other text of the program during the job.
@@ -60,6 +49,21 @@ pub enum ProgressEvent {
     JobFinished {
         status: Status,
     },
+}
+
+/// A task at its end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FinishedTask {
+    pub task: usize,
+    pub instance: String,
+    pub operation: String,
+    pub end: TaskEnd,
+    /// Whether the task changed its instance.
+    pub changed: bool,
+    pub elapsed: Duration,
+    pub errors: Vec<String>,
+    /// The place in the files that is responsible for the errors.
+    pub place: Option<SourcePosition>,
 }
 
 /// A diagnostic that is shown while a job runs.

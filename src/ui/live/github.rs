@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use super::task_output::TaskOutput;
 use super::tasks::{Silence, Tasks};
 use super::titles::task_title;
@@ -110,8 +110,8 @@ impl GithubLog {
         out.push_str("::endgroup::\n");
     }
 
-    fn finish_task(&mut self, event: &ProgressEvent, out: &mut String) {
-        let ProgressEvent::TaskFinished {
+    fn finish_task(&mut self, finished: &FinishedTask, out: &mut String) {
+        let FinishedTask {
             task,
             instance,
             operation,
@@ -120,10 +120,7 @@ impl GithubLog {
             errors,
             place,
             ..
-        } = event
-        else {
-            return;
-        };
+        } = finished;
         let output = self.output.take(*task).text;
         let title = task_title(instance, operation, *end, *elapsed);
         match end {
@@ -157,7 +154,7 @@ impl ProgressView for GithubLog {
                     self.add_group(&title, &text, out);
                 }
             }
-            ProgressEvent::TaskFinished { .. } => self.finish_task(event, out),
+            ProgressEvent::TaskFinished(finished) => self.finish_task(finished, out),
             ProgressEvent::Message {
                 level,
                 text,
@@ -341,7 +338,7 @@ mod tests {
                 text: format!("{text}\n"),
             };
             view.event(Duration::ZERO, &output, &mut log);
-            let finished = ProgressEvent::TaskFinished {
+            let finished = ProgressEvent::TaskFinished(FinishedTask {
                 task: 1,
                 instance: text.clone(),
                 operation: text.clone(),
@@ -350,7 +347,7 @@ mod tests {
                 elapsed: Duration::ZERO,
                 errors: vec![text.clone()],
                 place: None,
-            };
+            });
             view.event(Duration::ZERO, &finished, &mut log);
             let message = ProgressEvent::Message { level: LogLevel::Info, text, styled: None };
             view.event(Duration::ZERO, &message, &mut log);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use super::task_output::TaskOutput;
 use super::tasks::{Silence, Tasks};
 use super::titles::task_title;
@@ -45,8 +45,8 @@ impl GitlabLog {
         time.as_second()
     }
 
-    fn finish_task(&mut self, at: Duration, event: &ProgressEvent, out: &mut String) {
-        let ProgressEvent::TaskFinished {
+    fn finish_task(&mut self, at: Duration, finished: &FinishedTask, out: &mut String) {
+        let FinishedTask {
             task,
             instance,
             operation,
@@ -55,10 +55,7 @@ impl GitlabLog {
             errors,
             place,
             ..
-        } = event
-        else {
-            return;
-        };
+        } = finished;
         let output = self.output.take(*task);
         let title = task_title(instance, operation, *end, *elapsed);
         match end {
@@ -118,7 +115,7 @@ impl ProgressView for GitlabLog {
                     add(&text, out);
                 }
             }
-            ProgressEvent::TaskFinished { .. } => self.finish_task(at, event, out),
+            ProgressEvent::TaskFinished(finished) => self.finish_task(at, finished, out),
             ProgressEvent::Message {
                 level,
                 text,

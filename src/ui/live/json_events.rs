@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use crate::host::Stream;
 use crate::job::LogLevel;
 use crate::text::escape_controls;
@@ -91,7 +91,7 @@ fn document(event: &ProgressEvent) -> (&'static str, Json) {
             "output",
             json!({ "task": task, "stream": stream_word(*stream), "text": text }),
         ),
-        ProgressEvent::TaskFinished {
+        ProgressEvent::TaskFinished(FinishedTask {
             task,
             instance,
             operation,
@@ -100,7 +100,7 @@ fn document(event: &ProgressEvent) -> (&'static str, Json) {
             elapsed,
             errors,
             place,
-        } => (
+        }) => (
             "task-finished",
             json!({
                 "task": task,

@@ -18,7 +18,7 @@ mod tests;
 mod titles;
 
 pub use block::{EndLines, LiveBlock, LiveSettings};
-pub use event::{ProgressEvent, ProgressProblem, ProgressView};
+pub use event::{FinishedTask, ProgressEvent, ProgressProblem, ProgressView};
 pub use github::GithubLog;
 pub use gitlab::GitlabLog;
 pub use json_events::JsonEvents;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::block::EndLines;
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use super::tasks::{Silence, TaskFailure, Tasks, is_news, message, success};
 use crate::job::LogLevel;
 use crate::text::{escape_controls, escape_except_colours};
@@ -67,8 +67,8 @@ impl PlainLog {
         }
     }
 
-    fn end(&mut self, event: &ProgressEvent, out: &mut String) {
-        let ProgressEvent::TaskFinished {
+    fn end(&mut self, finished: &FinishedTask, out: &mut String) {
+        let FinishedTask {
             task,
             instance,
             operation,
@@ -77,10 +77,7 @@ impl PlainLog {
             elapsed,
             errors,
             place,
-        } = event
-        else {
-            return;
-        };
+        } = finished;
         let output = self.outputs.remove(task).unwrap_or_default();
         match end {
             TaskEnd::Success => {
@@ -141,7 +138,7 @@ impl ProgressView for PlainLog {
         self.tasks.update(at, event);
         match event {
             ProgressEvent::Output { task, text, .. } => self.add_output(*task, text, out),
-            ProgressEvent::TaskFinished { .. } => self.end(event, out),
+            ProgressEvent::TaskFinished(finished) => self.end(finished, out),
             ProgressEvent::Message {
                 styled,
                 level,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use crate::ensemble::history::{PastEnd, PastTask};
 use crate::host::Stream;
 use crate::name::Status;
@@ -186,7 +186,7 @@ fn add_task(
     if task.end == PastEnd::Unknown {
         errors.push("the job ended while the task ran".to_owned());
     }
-    let finished = ProgressEvent::TaskFinished {
+    let finished = ProgressEvent::TaskFinished(FinishedTask {
         task: number,
         instance,
         operation,
@@ -200,7 +200,7 @@ fn add_task(
         elapsed: end.saturating_sub(start),
         errors,
         place: None,
-    };
+    });
     events.push((end, finished));
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::event::{ProgressEvent, ProgressProblem, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressProblem, ProgressView};
 use crate::diagnostic::SourcePosition;
 use crate::host::Stream;
 use crate::job::LogLevel;
@@ -42,7 +42,7 @@ fn finished(
     millis: u64,
     error: Option<&str>,
 ) -> ProgressEvent {
-    ProgressEvent::TaskFinished {
+    ProgressEvent::TaskFinished(FinishedTask {
         task,
         instance: instance.to_owned(),
         operation: operation.to_owned(),
@@ -51,7 +51,7 @@ fn finished(
         elapsed: Duration::from_millis(millis),
         errors: error.into_iter().map(str::to_owned).collect(),
         place: error.map(|_| place()),
-    }
+    })
 }
 
 fn message(level: LogLevel, text: &str) -> ProgressEvent {

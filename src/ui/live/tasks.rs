@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
-use super::event::ProgressEvent;
+use super::event::{FinishedTask, ProgressEvent};
 use crate::diagnostic::SourcePosition;
 use crate::job::LogLevel;
 use crate::text::escape_controls;
@@ -123,7 +123,7 @@ impl Tasks {
                 operation,
                 usual,
             } => self.start(at, *task, (instance, operation), *usual),
-            ProgressEvent::TaskFinished { task, end, .. } => {
+            ProgressEvent::TaskFinished(FinishedTask { task, end, .. }) => {
                 self.done += 1;
                 self.failed += usize::from(*end == TaskEnd::Failed);
                 self.blocked += usize::from(*end == TaskEnd::Blocked);

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use super::block::{EndLines, LiveBlock, LiveSettings};
-use super::event::{ProgressEvent, ProgressView};
+use super::event::{FinishedTask, ProgressEvent, ProgressView};
 use super::plain::PlainLog;
 use crate::diagnostic::SourcePosition;
 use crate::host::Stream;
@@ -45,7 +45,7 @@ fn output(task: usize, text: &str) -> ProgressEvent {
 fn end(task: usize, name: &str, end: TaskEnd, millis: u64) -> ProgressEvent {
     let (instance, operation) = name.split_once(' ').unwrap();
     let failed = end == TaskEnd::Failed;
-    ProgressEvent::TaskFinished {
+    ProgressEvent::TaskFinished(FinishedTask {
         task,
         instance: instance.to_owned(),
         operation: operation.to_owned(),
@@ -61,7 +61,7 @@ fn end(task: usize, name: &str, end: TaskEnd, millis: u64) -> ProgressEvent {
             line: 24,
             column: 9,
         }),
-    }
+    })
 }
 
 fn block(columns: u16, rows: u16) -> Box<dyn ProgressView> {
@@ -255,6 +255,36 @@ fn a_block_that_wraps_on_a_narrower_terminal_leaves_nothing() {
         !shown.contains("create") && !shown.contains("done"),
         "{shown}"
     );
+}
+
+/// tmux keeps the screen in its memory if it is erased from the first column of the first row.
+#[test]
+fn the_block_is_never_erased_from_the_first_column() {
+    let mut view = block(80, 24);
+    let mut text = text_of(
+        view.as_mut(),
+        &[
+            (0, job(2)),
+            (0, start(1, "web create", None)),
+            (600, start(2, "db create", None)),
+            (1_700, output(1, "a line\n")),
+        ],
+    );
+    view.finish(ms(1_800), &mut text);
+    let mut terminal = vt100::Parser::default();
+    let mut parts = text.replace('\n', "\r\n");
+    let mut erased = 0;
+    while let Some((before, after)) = parts.clone().split_once("\x1b[J") {
+        terminal.process(before.as_bytes());
+        let (_, column) = terminal.screen().cursor_position();
+        assert_eq!(column, 1, "{text:?}");
+        terminal.process(b"\x1b[J");
+        erased += 1;
+        parts = after.to_owned();
+    }
+    assert_eq!(erased, 2, "{text:?}");
+    terminal.process(parts.as_bytes());
+    assert_eq!(terminal.screen().contents(), "[web] a line");
 }
 
 #[test]

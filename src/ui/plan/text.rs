@@ -29,6 +29,7 @@ impl PlanView {
         let layout = style.layout;
         if self.instances.is_empty() && self.external.is_empty() {
             let mut text = self.nothing_to_do(style.lists_skipped);
+            self.write_other_drift(&mut text, layout);
             if style.lists_skipped {
                 text.push_str(&self.skipped.text());
             }
@@ -60,6 +61,7 @@ impl PlanView {
             text.push_str(&self.skipped.text());
         }
         text.push('\n');
+        self.write_other_drift(&mut text, layout);
         self.write_totals(&mut text, layout);
         text
     }
@@ -73,6 +75,10 @@ impl PlanView {
             if instance.is_detailed {
                 text.push('\n');
                 instance.write(text, layout);
+                let mut drifted = self.drifted.iter();
+                if let Some((_, note)) = drifted.find(|(name, _)| *name == instance.name) {
+                    write_drift(text, "    ", note, layout);
+                }
             }
         }
         let mut is_first = true;
@@ -89,6 +95,22 @@ impl PlanView {
         }
     }
 
+    /// Appends a line for each drifted instance that has no paragraph.
+    fn write_other_drift(&self, text: &mut String, layout: Layout) {
+        let has_paragraph = |name: &String| {
+            let mut instances = self.instances.iter();
+            instances.any(|it| it.is_detailed && it.name == *name)
+        };
+        let others = self.drifted.iter().filter(|(name, _)| !has_paragraph(name));
+        let others: Vec<_> = others.collect();
+        for (name, note) in others.iter().take(MAX_NAMED) {
+            write_drift(text, "", &format!("{name} {note}"), layout);
+        }
+        if let Some(more) = others.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+            write_drift(text, "", &format!("{more} more instances drifted"), layout);
+        }
+    }
+
     /// Appends the names of deleted instances and the counts of all effects.
     fn write_totals(&self, text: &mut String, layout: Layout) {
         for (action, label) in [
@@ -101,7 +123,11 @@ impl PlanView {
             if !names.is_empty() {
                 let label = layout.paint.tone(action.tone(), label);
                 let names = words::names(&names, MAX_NAMED);
-                words::append(text, format_args!("{label} {names}.\n"));
+                let hint = match action {
+                    InstanceAction::InDoubt => " `--redo-in-doubt` runs the operation again.",
+                    _ => "",
+                };
+                words::append(text, format_args!("{label} {names}.{hint}\n"));
             }
         }
         let failed = self.instances.iter().flat_map(|it| &it.operations);
@@ -165,6 +191,13 @@ impl PlanView {
             parts => format!("Nothing to do: {parts}{hint}.\n"),
         }
     }
+}
+
+/// Appends a line about drift that the last look found.
+fn write_drift(text: &mut String, indent: &str, note: &str, layout: Layout) {
+    let note = format!("! {}", words::one_line(note));
+    let note = layout.paint.tone(Tone::Warning, &note);
+    words::append(text, format_args!("{indent}{note}\n"));
 }
 
 /// Appends the section of inputs or outputs. Nothing without any.

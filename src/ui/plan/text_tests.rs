@@ -23,7 +23,8 @@ fn shown(plan: &PlanView, width: usize, is_full: bool) -> String {
     let plain = plan.text(style(false));
     let coloured = plan.text(style(true));
     assert_eq!(without_colours(&coloured), plain);
-    assert_eq!(coloured == plain, plan.instances.is_empty());
+    let is_plain = plan.instances.is_empty() && plan.drifted.is_empty();
+    assert_eq!(coloured == plain, is_plain);
     plain
 }
 
@@ -254,7 +255,7 @@ fn what_is_deleted_or_replaced_comes_first_and_again_at_the_end() {
 
     Deletes `old`.
     Replaces `db`.
-    In doubt: `odd`.
+    In doubt: `odd`. `--redo-in-doubt` runs the operation again.
     Plan: create 1, replace 1, delete 1, 1 in doubt (3 unchanged).
     ");
 }
@@ -440,4 +441,26 @@ fn text_of_others_cannot_steer_the_terminal() {
     hostile.values = vec![("p\x1b".to_owned(), Some("\x1b[2J".into()))];
     let text = shown(&plan(vec![hostile]), 100, false);
     assert!(!text.contains('\x1b'), "{text:?}");
+}
+
+#[test]
+fn drift_that_was_found_last_is_marked() {
+    let mut plan = plan(vec![instance("web", InstanceAction::Run, Vec::new())]);
+    let note = "drifted since yesterday: status: ok → error".to_owned();
+    plan.drifted = vec![("web".to_owned(), note.clone()), ("db".to_owned(), note)];
+    insta::assert_snapshot!(shown(&plan, 100, false), @r#"
+    Plan for deploy of shop/production:
+
+    > run web (App)   ensemble.yaml:12:9
+        ! drifted since yesterday: status: ok → error
+
+    ! db drifted since yesterday: status: ok → error
+    Plan: run 1 (3 unchanged).
+    "#);
+    plan.instances.clear();
+    insta::assert_snapshot!(shown(&plan, 100, false), @"
+    Nothing to do: 3 instances are as planned.
+    ! web drifted since yesterday: status: ok → error
+    ! db drifted since yesterday: status: ok → error
+    ");
 }

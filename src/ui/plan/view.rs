@@ -40,6 +40,8 @@ pub struct PlanView {
     pub outputs: Vec<PlanValue>,
     /// The number of instances that stay as they are.
     pub unchanged: usize,
+    /// The names of instances that had drifted when somebody looked last, with a note each. The text alone shows them.
+    pub drifted: Vec<(String, String)>,
 }
 
 /// An instance that a job touches.

@@ -73,6 +73,7 @@ mod tests {
             created,
             age: None,
             problem: None,
+            drift: None,
         }
     }
 

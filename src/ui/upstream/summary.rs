@@ -27,7 +27,7 @@ pub fn summary_text(job: &SummaryView, width: u16) -> String {
         write_table(&mut text, &job.tasks, width);
     }
     if let Some(query) = &job.query {
-        text.push_str(&query.text());
+        text.push_str(&query.upstream_text());
     }
     text
 }

@@ -24,5 +24,7 @@
 mod injector;
 mod plan;
 mod power_loss;
+mod shifted_clock;
 
 pub use injector::{call, hide_from, write_all};
+pub use shifted_clock::shifted;

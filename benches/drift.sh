@@ -1,0 +1,20 @@
+#!/bin/sh
+# Measures `unfurl drift`: the checks of 1,000 instances compared with the same commands in a shell loop, and 100 hosts
+# x 50 states compared with `unfurl state test`:
+#
+#   sh benches/drift.sh
+#
+# The script starts its own sshd on a free port and ends it. `UNFURL_PROFILE` names the build profile (default dist).
+# `STATE_TEST_BIN` names another binary whose `state test` is compared, such as that of an earlier version.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+cd "$root"
+profile=${UNFURL_PROFILE:-dist}
+target=${CARGO_TARGET_DIR:-target}
+case $target in /*) ;; *) target=$root/$target ;; esac
+if [ -z "${UNFURL_BIN:-}" ]; then
+  cargo build --quiet --profile "$profile" --bin unfurl
+  UNFURL_BIN=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")/unfurl
+fi
+UNFURL_BIN=$UNFURL_BIN exec python3 "$here/drift.py"
