@@ -47,6 +47,10 @@ impl Configurator for ShellConfigurator {
         }
     }
 
+    fn runs_on_operation_host(&self) -> bool {
+        self.command_host == CommandHost::OperationHost
+    }
+
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &["resultTemplate", "done", "cwd", "echo", "capture"]
     }

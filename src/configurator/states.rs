@@ -40,6 +40,10 @@ impl Configurator for StatesConfigurator {
         "unfurl.configurators.states.StatesConfigurator"
     }
 
+    fn runs_on_operation_host(&self) -> bool {
+        true
+    }
+
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &["resultTemplate"]
     }

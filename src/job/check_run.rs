@@ -119,6 +119,9 @@ impl Engine {
     fn machine_of(&self, task: &Task) -> Option<Arc<str>> {
         let operation = &task.spec.operation;
         operation.implementation.as_ref()?.operation_host.as_ref()?;
+        if !task.spec.configurator.runs_on_operation_host() {
+            return None;
+        }
         let evaluation = self.evaluation();
         let evaluator = evaluation.evaluator_for(task);
         let place = evaluation.operation_location(task.spec.target, operation, &evaluator);

@@ -27,6 +27,11 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
     /// The configurator's class name, as job records write it.
     fn class_name(&self) -> &'static str;
 
+    /// Whether the operation runs on its `operation_host`. Others run on this machine, whatever the host is.
+    fn runs_on_operation_host(&self) -> bool {
+        false
+    }
+
     /// Names of inputs that are left out of the task's digest. Empty by default.
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &[]

@@ -258,3 +258,32 @@ environment:
         [true, false, false]
     );
 }
+
+/// An instance whose check has an operation host but runs here, because `Shell` always does.
+const HOSTED: &str = "
+        away:
+          type: tosca.nodes.Compute
+          attributes: {public_ip: 192.0.2.1}
+        app:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard: {configure: {implementation: Shell, inputs: {command: 'true'}}}
+            Install:
+              check:
+                implementation: {primary: Shell, operation_host: away}
+                inputs:
+                  command: echo error
+                  resultTemplate: {readyState: '{{ stdout | trim }}'}
+";
+
+#[test]
+fn a_finding_names_no_machine_that_was_not_asked() {
+    let env = ensemble(HOSTED);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let (code, document) = drift(&env, &[]);
+    assert_eq!((code, findings(&document).len()), (3, 1), "{document:#}");
+    assert!(
+        finding(&document, "status")["host"].is_null(),
+        "{document:#}"
+    );
+}
