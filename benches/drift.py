@@ -57,6 +57,8 @@ spec:
 def tree(folder):
     """Writes a state tree of files in a folder for each host."""
     out = os.path.join(folder, "out")
+    # The hosts are all this machine. Two of them that make the same folder at once would be in each other's way.
+    os.makedirs(out)
     write(f"{folder}/states/small.sls", "".join(
         f"f{n}:\n  file.managed:\n    - name: {out}/{{{{ grains['id'] }}}}/f{n}\n    - contents: hello {n}\n"
         "    - makedirs: true\n" for n in range(STATES)
