@@ -91,6 +91,23 @@ impl Verdict {
 }
 
 impl DriftAnswer {
+    /// Returns an answer without findings, about nothing yet.
+    pub fn empty(name: Arc<str>, environment: Option<Arc<str>>, at: Timestamp) -> Self {
+        Self {
+            name,
+            manifest: None,
+            environment,
+            at,
+            findings: Vec::new(),
+            clean: Vec::new(),
+            looked_at: 0,
+            total: 0,
+            rule_problems: Vec::new(),
+            transitions: None,
+            problem: None,
+        }
+    }
+
     pub fn verdict(&self) -> Verdict {
         let has = |test: &dyn Fn(&Finding) -> bool| self.findings.iter().any(test);
         let cannot_tell =

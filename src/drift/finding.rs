@@ -191,7 +191,7 @@ impl Finding {
         ])
     }
 
-    /// Whether the finding raises the alarm: something drifted from outside, and no rule ignores it.
+    /// Returns true if the finding raises the alarm: something drifted from outside, and no rule ignores it.
     pub fn is_alarm(&self) -> bool {
         self.kind == DriftKind::Outside && self.ignored_by.is_none()
     }

@@ -66,18 +66,12 @@ mod tests {
     }
 
     fn answer(findings: Vec<Finding>) -> DriftAnswer {
+        let at = "2026-06-15T12:00:00Z".parse().unwrap();
         DriftAnswer {
-            name: "web".into(),
-            manifest: None,
-            environment: None,
-            at: "2026-06-15T12:00:00Z".parse().unwrap(),
             looked_at: findings.len(),
             total: findings.len(),
             findings,
-            clean: Vec::new(),
-            rule_problems: Vec::new(),
-            transitions: None,
-            problem: None,
+            ..DriftAnswer::empty("web".into(), None, at)
         }
     }
 

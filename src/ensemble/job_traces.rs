@@ -28,7 +28,7 @@ pub struct JobTrace {
 pub struct LastTasks {
     /// The last task that made something.
     pub made: Option<ChangeId>,
-    /// Whether a later task has only looked at the instance.
+    /// True if a later task has only looked at the instance.
     pub was_checked: bool,
 }
 

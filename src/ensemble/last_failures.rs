@@ -38,7 +38,7 @@ pub struct RecordedFailure {
     pub messages: Vec<String>,
     /// Whether the operation never ran.
     pub is_blocked: bool,
-    /// Whether the operation ran well, and its result is why the instance is not ok.
+    /// True if the operation ran well, and its result is the reason why the instance is not ok.
     pub is_finding: bool,
 }
 

@@ -78,7 +78,7 @@ pub(crate) struct RecordCommit {
     record: RecordFiles,
     /// The files with uncommitted changes before the job.
     changed_before: HashSet<PathBuf>,
-    /// Whether commits include the drift record.
+    /// True if commits include the drift record.
     has_drift_record: bool,
 }
 

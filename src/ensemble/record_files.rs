@@ -49,7 +49,7 @@ impl RecordFiles {
         &self.base
     }
 
-    /// Whether the file is written by jobs and looks themselves: the manifest, `jobs.tsv`, a change record or the
+    /// Returns true for the files that jobs and looks write themselves: the manifest, `jobs.tsv`, a change record or the
     /// drift record.
     pub(crate) fn is_record(&self, path: &Path) -> bool {
         path == self.manifest || self.is_job_log(path) || self.is_drift_record(path)

@@ -17,7 +17,7 @@ use crate::value::{Handle, Map};
 pub struct CheckedInstance {
     pub target: Handle,
     pub record: Arc<TaskRecord>,
-    /// Whether the instance was compared by a test run of the operation that made it. Otherwise its own check ran.
+    /// True if a test run of the operation that made the instance compared it. Otherwise its own check ran.
     pub is_test: bool,
     /// The machine that was asked, if it is not this one.
     pub host: Option<Arc<str>>,

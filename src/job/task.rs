@@ -69,7 +69,7 @@ pub struct TaskSpec {
     pub is_for_added: bool,
     /// The task that waits for this subtask.
     pub parent: Option<TaskIndex>,
-    /// Whether the task only compares what its operation has made.
+    /// True for a task that only compares the results of its operation.
     pub check_only: bool,
     /// The number of enclosing tasks that wait for this one.
     pub depth: usize,

@@ -54,7 +54,7 @@ pub struct SeenState<'a> {
     pub result: Option<bool>,
     pub comment: &'a str,
     pub changes: Option<&'a Map>,
-    /// Whether the state is a command that runs each time.
+    /// Returns true for a command that runs each time.
     pub is_unconditional: bool,
 }
 

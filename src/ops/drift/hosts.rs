@@ -38,19 +38,11 @@ pub fn drift_of_hosts(
     request: &HostDriftRequest,
     view: &mut dyn StatesView,
 ) -> Result<DriftAnswer, Failure> {
-    let mut answer = DriftAnswer {
-        name: NAME.into(),
-        manifest: None,
-        environment: request.session.environment.as_deref().map(Into::into),
-        at: clock::now(),
-        findings: Vec::new(),
-        clean: Vec::new(),
-        looked_at: 0,
-        total: 0,
-        rule_problems: Vec::new(),
-        transitions: None,
-        problem: None,
-    };
+    let mut answer = DriftAnswer::empty(
+        NAME.into(),
+        request.session.environment.as_deref().map(Into::into),
+        clock::now(),
+    );
     let states = StatesRequest {
         test: true,
         // Each host goes on for itself, and after a state that failed: everything is looked at.

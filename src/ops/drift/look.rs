@@ -37,19 +37,11 @@ pub(super) struct Looked {
 ///
 /// An ensemble that cannot be loaded or that another job holds is an answer, too.
 pub(super) fn look(job: &JobRequest, view: &mut dyn JobFrontend) -> Result<Looked, Failure> {
-    let mut answer = DriftAnswer {
-        name: given_name(&job.session.ensemble),
-        manifest: None,
-        environment: job.session.environment.as_deref().map(Into::into),
-        at: clock::now(),
-        findings: Vec::new(),
-        looked_at: 0,
-        total: 0,
-        clean: Vec::new(),
-        rule_problems: Vec::new(),
-        transitions: None,
-        problem: None,
-    };
+    let mut answer = DriftAnswer::empty(
+        given_name(&job.session.ensemble),
+        job.session.environment.as_deref().map(Into::into),
+        clock::now(),
+    );
     match look_inside(job, &mut answer, view) {
         Ok((session, held)) => Ok(Looked {
             answer,

@@ -31,6 +31,8 @@ several:
     - names: ['{{{{ folder }}}}/one', '{{{{ folder }}}}/two']
 "
     );
+    // The hosts are all this machine. Two of them that make the same folder at once would be in each other's way.
+    fs::create_dir(env.work().join("out")).unwrap();
     env.write("states/site.sls", &states);
     env.write("states/top.sls", "base:\n  '*': [site]\n");
     env
