@@ -1,6 +1,7 @@
 //! A single diagnostic and the collection that readers and checkers fill: a message, its severity, the
 //! positions in texts, and a hint about what to do.
 
+use super::Check;
 use super::Span;
 
 /// The severity of a diagnostic, in ascending order.
@@ -34,6 +35,11 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// A hint that tells the user what to do.
     pub help: Option<String>,
+    /// The check that found the problem.
+    pub check: Check,
+    /// Whether an error concerns only the part that it names: loading goes on, and jobs do everything that does
+    /// not depend on that part.
+    pub contained: bool,
 }
 
 impl Diagnostic {
@@ -61,7 +67,21 @@ impl Diagnostic {
             message: message.to_string(),
             labels: Vec::new(),
             help: None,
+            check: Check::default(),
+            contained: false,
         }
+    }
+
+    /// Sets the check that found the problem.
+    pub fn check(mut self, check: Check) -> Self {
+        self.check = check;
+        self
+    }
+
+    /// Marks an error that concerns only the part that it names, so that loading goes on.
+    pub fn contained(mut self) -> Self {
+        self.contained = true;
+        self
     }
 
     /// Adds a label at a span. [`Span::NONE`] adds no label.
@@ -113,6 +133,12 @@ impl Diagnostics {
         self.0
             .iter()
             .any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Whether any error stops the reading of the whole, because it is not contained in a part.
+    pub fn stop_loading(&self) -> bool {
+        let stops = |it: &Diagnostic| it.severity == Severity::Error && !it.contained;
+        self.0.iter().any(stops)
     }
 
     /// Whether the collection holds no diagnostics, not even notes.

@@ -255,7 +255,7 @@ pub(super) fn plan_job(
     let mut changed_secrets = HashSet::new();
     let accepts_unknown = request.accepts_unknown_operation;
     let mut warnings = plan::unknown_names(&engine.options.goal, &plan, topology, accepts_unknown);
-    if warnings.has_errors() {
+    if warnings.stop_loading() {
         let sources = session.sources.clone();
         return Err(Failure::with_sources(FailureKind::Load, warnings, sources));
     }

@@ -200,7 +200,7 @@ fn read(
         ));
     }
     match read {
-        Ok(mut model) if !problems.has_errors() => {
+        Ok(mut model) if !problems.stop_loading() => {
             model.problems.append(problems);
             Ok(ReadEnsemble {
                 manifest,
@@ -369,7 +369,7 @@ impl ModelReader<'_> {
         );
         importer.loader.hide(&secrets.spans);
         problems = secrets.hide_in(problems);
-        let Some(service) = service.filter(|_| !problems.has_errors()) else {
+        let Some(service) = service.filter(|_| !problems.stop_loading()) else {
             return Err(problems);
         };
         connections::check_operations(&service, &mut problems);
@@ -379,7 +379,7 @@ impl ModelReader<'_> {
             problems.push(Diagnostic::warning(message).help(help));
         }
         let inputs = self.inputs(&service, &mut problems);
-        if problems.has_errors() {
+        if problems.stop_loading() {
             return Err(problems);
         }
         Ok(ServiceModel {

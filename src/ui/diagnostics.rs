@@ -28,6 +28,8 @@ pub struct DiagnosticRenderer<'a> {
     sources: &'a Sources,
     width: usize,
     renderer: annotate_snippets::Renderer,
+    /// Whether the text names the check of each problem.
+    names_checks: bool,
     /// The start offsets of the lines of each text, cached because many diagnostics may refer to
     /// one large text.
     lines: HashMap<SourceId, Vec<usize>>,
@@ -40,6 +42,7 @@ impl<'a> DiagnosticRenderer<'a> {
             sources,
             width,
             renderer: annotate_snippets::Renderer::plain().term_width(width),
+            names_checks: false,
             lines: HashMap::new(),
         }
     }
@@ -52,6 +55,13 @@ impl<'a> DiagnosticRenderer<'a> {
                 .hyperlink(false)
                 .term_width(self.width);
         }
+        self
+    }
+
+    /// Adds the name of its check to the first line of each problem.
+    #[must_use]
+    pub fn names_checks(mut self, names_checks: bool) -> Self {
+        self.names_checks = names_checks;
         self
     }
 
@@ -104,7 +114,11 @@ impl<'a> DiagnosticRenderer<'a> {
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
+        let mut title = level.primary_title(diagnostic.message.as_str());
+        if self.names_checks {
+            title = title.id(diagnostic.check.name());
+        }
+        let mut group = Group::with_title(title);
         let primary = diagnostic.span();
         for labels in self.clusters(&diagnostic.labels) {
             group = group.element(self.snippet(&labels, primary));
@@ -263,6 +277,7 @@ impl<'a> DiagnosticRenderer<'a> {
                 Severity::Warning => "warning",
                 Severity::Note => "note",
             },
+            "check": diagnostic.check.name(),
             "message": diagnostic.message,
             "labels": labels,
             "includedFrom": included,

@@ -38,6 +38,7 @@ fn result(problem: &Json) -> Json {
         [] => (None, Default::default()),
     };
     let mut result = json!({
+        "ruleId": problem["check"],
         "level": problem["severity"],
         "message": {"text": text},
         "locations": first.map(location).into_iter().collect::<Vec<_>>(),
