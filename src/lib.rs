@@ -1,5 +1,6 @@
 #![doc = include_str!("../docs/contributing/map.md")]
 
+mod check;
 mod cli;
 mod configurator;
 mod dag;

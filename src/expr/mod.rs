@@ -17,6 +17,7 @@ mod effect_tests;
 mod encoding;
 mod error;
 mod evaluator;
+mod facts;
 #[cfg(test)]
 mod fixture;
 mod functions;
@@ -43,6 +44,9 @@ pub use context::{Context, DeferredValue, Inputs, Var, Vars};
 pub use effect::{Effect, EffectOutput};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
+pub use facts::{
+    Fact, MemberRead, facts, filter_hint, function_hint, function_names, raw_template_facts,
+};
 pub use functions::{matches_schema, port_spec};
 pub use memo::Memo;
 pub use ports::{
@@ -53,7 +57,7 @@ pub use ports::{
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;
 pub use scope::{Attribute, Scope};
-pub use syntax::{is_stand_alone, is_template};
+pub use syntax::{is_stand_alone, is_template, needs_evaluation};
 pub use template::{
     DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary, python_literal, pyyaml_text,
 };

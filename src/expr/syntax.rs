@@ -7,7 +7,7 @@ use crate::value::{Map, Value};
 const PARTS: [&str; 6] = ["vars", "trace", "foreach", "select", "strict", "base_dir"];
 
 /// The functions that are expressions on their own, without `eval`.
-const STAND_ALONE: [&str; 11] = [
+pub(super) const STAND_ALONE: [&str; 11] = [
     "get_input",
     "concat",
     "token",
@@ -119,7 +119,7 @@ pub fn is_template(text: &str) -> bool {
 }
 
 /// Whether a raw value contains an expression or a template.
-pub(super) fn needs_evaluation(raw: &Value) -> bool {
+pub fn needs_evaluation(raw: &Value) -> bool {
     match raw {
         Value::Str(text) => is_template(text),
         Value::List(items) => items.iter().any(needs_evaluation),

@@ -22,6 +22,8 @@ use crate::session::{self, PlannedInput};
 #[derive(Debug)]
 pub struct PlanPreview {
     pub plan: Proposal,
+    /// Whether the model has errors that concern a part of it only.
+    pub has_errors: bool,
     /// The inputs with their values and sources.
     pub inputs: Vec<PlannedInput>,
     /// The drift that the last looks found.
@@ -55,6 +57,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     };
     let log = open_log_of_plan(request)?;
     let mut job = plan_job(request, &mut session, &folders)?;
+    let has_errors = session.warnings.has_errors();
     if let Some(mut circle) = circular_requirements(&job.engine) {
         circle.severity = Severity::Warning;
         session.warnings.push(circle);
@@ -77,6 +80,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
     Ok(PlanPreview {
         answer: answer.transpose()?,
         drift,
+        has_errors,
         inputs: session.planned_inputs(&job.engine.inputs(), &job.report_context.changed_secrets),
         plan: complete_proposal(
             &job.engine,

@@ -25,7 +25,7 @@ use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
 use crate::job::{self, Engine, EngineParts, JobOptions};
 use crate::plan::{self, JobGoal};
 use crate::secret::Keyring;
-use crate::session::{GivenVariable, Session, topology_with_orphans};
+use crate::session::{GivenVariable, Session, static_problems, topology_with_orphans};
 use crate::topology::Topology;
 use crate::value::Value;
 
@@ -267,6 +267,10 @@ pub(super) fn plan_job(
         warnings.append(session.changed_inputs(&now, &changed_secrets));
     }
     session.warnings.append(warnings.clone());
+    if engine.options.goal.workflow.as_str() == "deploy" {
+        let found = static_problems(session);
+        session.warnings.append(found);
+    }
     engine.adopt_plan(plan).map_err(|error| {
         Failure::new(
             FailureKind::Load,

@@ -67,6 +67,7 @@ pub use entity_types::{CapabilityTemplate, DataType, NodeType, Reference, Requir
 pub use keys::service_template_keys;
 pub use operation::{
     Artifact, Dependency, Implementation, ImplementationKind, Operation, Operations,
+    configurator_names,
 };
 pub use options::{ExtraImport, FROM_ENVIRONMENT, ReadOptions};
 pub use overlay::Decorator;

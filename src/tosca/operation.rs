@@ -218,6 +218,11 @@ const CONFIGURATORS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Returns the short names of all configurators.
+pub fn configurator_names() -> impl Iterator<Item = &'static str> {
+    CONFIGURATORS.iter().map(|(name, _)| *name)
+}
+
 impl Implementation {
     /// Returns the class path that upstream Unfurl has for the implementation.
     pub fn class_name(&self) -> Arc<str> {

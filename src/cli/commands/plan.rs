@@ -55,7 +55,7 @@ pub(in crate::cli) fn plan(args: PlanArgs, cx: &Context) -> Result<u8, Failure> 
         query,
         &cx.output,
     );
-    if planned.plan.has_errors() && exit != JobExitCode::Never {
+    if (planned.has_errors || planned.plan.has_errors()) && exit != JobExitCode::Never {
         return Ok(FailureKind::JobFailed.exit_code());
     }
     Ok(0)

@@ -31,6 +31,7 @@ mod pyyaml_dump;
 mod regexes;
 mod registry;
 mod serialization;
+pub(super) mod static_template;
 mod test_functions;
 mod text;
 mod text_layout;

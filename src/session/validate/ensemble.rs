@@ -40,7 +40,8 @@ fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
     };
     let mut session = session::load(found, &options)?;
     let topology = session.topology_of_job()?;
-    let mut problems = session.warnings;
+    let mut problems = std::mem::take(&mut session.warnings);
+    problems.append(session::static_problems(&session));
     if let Err(error) = plan::refuse_cycles(&topology) {
         problems.push(Diagnostic::from(error));
     }

@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     &["task"],
     &["job", "configurator"],
     &["ensemble", "exec"],
-    &["fleet"],
+    &["check", "fleet"],
     &["session", "export"],
     &["ops", "ui"],
     &["web"],

@@ -1,0 +1,125 @@
+//! Decides whether a read of a property or an attribute can have a result.
+
+use crate::name::TemplateName;
+use crate::tosca::{NodeTemplate, RelationshipTemplate, TopologyTemplate};
+
+use super::settable::{SettableNames, sets_unknown_names};
+
+/// The attributes that every entity has.
+const COMMON: [&str; 6] = ["tosca_id", "tosca_name", "state", "status", "name", "key"];
+
+/// The keywords in place of the name of an entity.
+const KEYWORDS: [&str; 9] = [
+    "SELF",
+    "SOURCE",
+    "TARGET",
+    "HOST",
+    "ORCHESTRATOR",
+    "OPERATION_HOST",
+    "ANON",
+    "TOPOLOGY",
+    "ROOT",
+];
+
+/// Whether a name is a keyword that stands for an entity.
+pub(super) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.contains(&name)
+}
+
+/// The entity that an expression belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Owner<'a> {
+    /// The topology, for outputs and inputs.
+    Topology,
+    Node(&'a NodeTemplate),
+    Relationship(&'a RelationshipTemplate),
+    /// An entity whose attributes are not known statically, such as an artifact.
+    Other,
+}
+
+/// Whether a node may have a property or an attribute of this name.
+pub(super) fn may_have(
+    topology: &TopologyTemplate,
+    node: &NodeTemplate,
+    name: &str,
+    settable: &SettableNames,
+) -> bool {
+    let node_type = &node.node_type;
+    let declares = node_type.open
+        || node.properties.contains_key(name)
+        || node_type.properties.contains_key(name)
+        || node_type.attributes.contains_key(name)
+        || node.attributes.contains_key(name)
+        || node.capabilities.contains_key(name)
+        || node_type.capabilities.contains_key(name)
+        || node_type.requirements.contains_key(name)
+        || node.artifacts.contains_key(name)
+        || node.requirements.iter().any(|it| *it.name == *name);
+    if declares || COMMON.contains(&name) || name.starts_with(['.', '_']) || is_keyword(name) {
+        return true;
+    }
+    if settable.contains(name) || sets_unknown_names(node) {
+        return true;
+    }
+    // Instances of other ensembles have attributes that this model does not declare.
+    if node.is_selected() || node.is_replaced || node.has_directive("discover") {
+        return true;
+    }
+    match &node.representative {
+        Some(inner) => {
+            topology.nested.contains_key(&node.name) && nested_has(topology, node, inner, name)
+        }
+        None => false,
+    }
+}
+
+/// Whether the topology that substitutes for a node has the attribute: as an output, or at its representative.
+fn nested_has(
+    topology: &TopologyTemplate,
+    node: &NodeTemplate,
+    inner: &TemplateName,
+    name: &str,
+) -> bool {
+    let outputs = topology
+        .nested
+        .get(&node.name)
+        .map(|it| &it.topology.outputs);
+    outputs.is_some_and(|outputs| outputs.contains_key(name))
+        || topology.nodes.get(inner.as_str()).is_some_and(|inner| {
+            inner.node_type.open
+                || inner.properties.contains_key(name)
+                || inner.attributes.contains_key(name)
+                || inner.node_type.attributes.contains_key(name)
+                || sets_unknown_names(inner)
+        })
+}
+
+/// Returns the names that a node declares, for hints.
+pub(super) fn declared_names(node: &NodeTemplate) -> Vec<&str> {
+    let node_type = &node.node_type;
+    let names = node
+        .properties
+        .keys()
+        .chain(node_type.properties.keys())
+        .chain(node.attributes.keys())
+        .chain(node_type.attributes.keys());
+    names.map(|name| &**name).collect()
+}
+
+/// Whether a relationship may have a property or an attribute of this name.
+pub(super) fn relationship_may_have(
+    relationship: &RelationshipTemplate,
+    name: &str,
+    settable: &SettableNames,
+) -> bool {
+    let own = &relationship.relationship_type;
+    own.open
+        || relationship.properties.contains_key(name)
+        || own.properties.contains_key(name)
+        || own.attributes.contains_key(name)
+        || relationship.attributes.contains_key(name)
+        || COMMON.contains(&name)
+        || name.starts_with(['.', '_'])
+        || is_keyword(name)
+        || settable.contains(name)
+}

@@ -1,0 +1,322 @@
+//! Walks through a model and checks each of its parts.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::members::Owner;
+use super::settable::SettableNames;
+use super::surroundings::Surroundings;
+use super::values::ValuePlace;
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources, Span};
+use crate::expr::function_names;
+use crate::text::did_you_mean;
+use crate::tosca::{
+    NodeTemplate, Operations, Property, PropertyDef, RelationshipTemplate, ServiceTemplate,
+    TopologyTemplate, WorkflowActivity,
+};
+use crate::value::Value;
+
+/// Everything that the checks need besides the model.
+pub struct ModelChecks<'a> {
+    pub sources: &'a Sources,
+    /// The names of inputs that have a value, also undeclared ones.
+    pub given_inputs: HashSet<Arc<str>>,
+    /// The names of instances and attributes on record.
+    pub recorded_names: HashSet<Arc<str>>,
+    /// Variables that templates have besides the built-in ones.
+    pub variables: HashSet<Arc<str>>,
+    /// This machine and the files of the project. `None` for a service template alone, whose files may be elsewhere.
+    pub surroundings: Option<&'a dyn Surroundings>,
+    /// The folder of the ensemble.
+    pub base_dir: &'a Path,
+}
+
+/// Checks a model and returns the problems. All errors are contained: they concern the named part only.
+pub fn check_model(service: &ServiceTemplate, checks: ModelChecks<'_>) -> Diagnostics {
+    let topology = &*service.topology;
+    let mut checker = Checker {
+        topology,
+        sources: checks.sources,
+        surroundings: checks.surroundings,
+        base_dir: checks.base_dir,
+        given: checks.given_inputs,
+        settable: SettableNames::of(topology, checks.recorded_names),
+        variables: checks.variables,
+        called: called_with_inputs(topology),
+        seen: HashSet::new(),
+        reported: HashSet::new(),
+        problems: Diagnostics::default(),
+    };
+    checker.variables.extend(TASK_VARIABLES.map(Arc::from));
+    checker.topology();
+    checker.problems
+}
+
+/// Returns the names of operations that get inputs from a workflow or a delegate.
+fn called_with_inputs(topology: &TopologyTemplate) -> HashSet<String> {
+    let mut called = HashSet::new();
+    let steps = topology
+        .workflows
+        .values()
+        .flat_map(|workflow| workflow.steps.values());
+    for activity in steps.flat_map(|step| &step.activities) {
+        if let WorkflowActivity::CallOperation { operation, .. } = activity {
+            called.insert(operation.operation.to_string());
+        }
+    }
+    for operation in topology
+        .nodes
+        .values()
+        .flat_map(|node| node.operations.iter())
+    {
+        if let Some(Value::Str(name)) = operation.inputs.get("operation") {
+            called.extend(name.rsplit('.').next().map(str::to_owned));
+        }
+        if let Some(invoked) = &operation.invoke {
+            called.extend(invoked.rsplit('.').next().map(str::to_owned));
+        }
+    }
+    called
+}
+
+/// The variables that tasks have.
+const TASK_VARIABLES: [&str; 12] = [
+    "inputs",
+    "task",
+    "connections",
+    "allConnections",
+    "implementation",
+    "arguments",
+    "start",
+    "settings",
+    "item",
+    "index",
+    "key",
+    "OPERATION_HOST",
+];
+
+pub(super) struct Checker<'a> {
+    pub(super) topology: &'a TopologyTemplate,
+    pub(super) sources: &'a Sources,
+    pub(super) surroundings: Option<&'a dyn Surroundings>,
+    pub(super) base_dir: &'a Path,
+    pub(super) given: HashSet<Arc<str>>,
+    pub(super) settable: SettableNames,
+    pub(super) variables: HashSet<Arc<str>>,
+    /// The names of operations that workflows or delegates call with inputs of their own.
+    pub(super) called: HashSet<String>,
+    /// Shared parts of types that were checked before, with the type that they were checked for.
+    seen: HashSet<(usize, usize)>,
+    reported: HashSet<(Check, Span)>,
+    pub(super) problems: Diagnostics,
+}
+
+impl<'a> Checker<'a> {
+    /// Adds a problem, unless the same check has already reported its place.
+    pub(super) fn report(&mut self, problem: Diagnostic) {
+        let place = problem.span();
+        if place.is_none_or(|span| self.reported.insert((problem.check, span))) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Returns the inputs that the expressions of a template can read.
+    pub(super) fn inputs_of(
+        &self,
+        within: Option<&NodeTemplate>,
+    ) -> &'a IndexMap<Arc<str>, Arc<PropertyDef>> {
+        let outer = within.and_then(|node| node.nested_in.as_ref());
+        let nested = outer.and_then(|outer| self.topology.nested.get(outer));
+        nested.map_or(&self.topology.inputs, |nested| &nested.topology.inputs)
+    }
+
+    /// Whether another topology may substitute for a node, whose attributes are then unknown.
+    pub(super) fn is_substitutable(&self, node: &NodeTemplate) -> bool {
+        node.has_directive("substitute") && node.representative.is_none()
+    }
+
+    /// Whether a shared part is met for the first time for a type.
+    pub(super) fn is_new<T: ?Sized, U>(&mut self, part: &Arc<T>, of: &Arc<U>) -> bool {
+        let key = (
+            Arc::as_ptr(part).cast::<u8>().addr(),
+            Arc::as_ptr(of).cast::<u8>().addr(),
+        );
+        self.seen.insert(key)
+    }
+
+    fn topology(&mut self) {
+        let topology = self.topology;
+        for (name, output) in &topology.outputs {
+            let subject = || format!("output `{name}`");
+            self.value(
+                &output.value,
+                ValuePlace {
+                    owner: Owner::Topology,
+                    within: None,
+                    span: output.span,
+                    subject: &subject,
+                    open_variables: false,
+                },
+            );
+        }
+        for node in topology.nodes.values().filter(|node| !node.is_orphaned) {
+            self.node(node);
+        }
+        for relationship in topology.relationships.values() {
+            self.relationship(relationship, None);
+        }
+        for workflow in topology.workflows.values() {
+            self.workflow(workflow);
+        }
+    }
+
+    fn node(&mut self, node: &'a NodeTemplate) {
+        let within = node.nested_in.is_some().then_some(node);
+        let owner = Owner::Node(node);
+        let of_node = || format!("node template `{}`", node.name);
+        if self.is_new(&node.properties, &node.node_type) {
+            self.properties(&node.properties, owner, within, &of_node);
+        }
+        if self.is_new(&node.attributes, &node.node_type) {
+            for (name, attribute) in &*node.attributes {
+                let Some(value) = &attribute.default else {
+                    continue;
+                };
+                let subject = || format!("attribute `{name}` of {}", of_node());
+                self.value(
+                    value,
+                    ValuePlace {
+                        owner,
+                        within,
+                        span: node.span,
+                        subject: &subject,
+                        open_variables: false,
+                    },
+                );
+            }
+        }
+        if self.is_new(&node.capabilities, &node.node_type) {
+            for (name, capability) in &*node.capabilities {
+                let subject = || format!("capability `{name}` of {}", of_node());
+                self.properties(&capability.properties, Owner::Other, within, &subject);
+            }
+        }
+        if self.is_new(&node.operations, &node.node_type) {
+            self.operations(&node.operations, owner, Some(node), &of_node);
+        }
+        for requirement in &node.requirements {
+            let relationship = &requirement.relationship;
+            if requirement.target.is_some() && self.is_new(relationship, &node.node_type) {
+                self.relationship(relationship, Some(node));
+            }
+        }
+        self.requirements(node);
+    }
+
+    fn relationship(
+        &mut self,
+        relationship: &'a RelationshipTemplate,
+        source: Option<&'a NodeTemplate>,
+    ) {
+        let within = source.filter(|node| node.nested_in.is_some());
+        let owner = Owner::Relationship(relationship);
+        let subject = || match &relationship.name {
+            Some(name) => format!("relationship template `{name}`"),
+            None => format!("relationship of type `{}`", relationship.type_name),
+        };
+        if self.is_new(&relationship.properties, &relationship.relationship_type) {
+            self.properties(&relationship.properties, owner, within, &subject);
+        }
+        if self.is_new(&relationship.operations, &relationship.relationship_type) {
+            self.operations(&relationship.operations, owner, source, &subject);
+        }
+    }
+
+    pub(super) fn properties(
+        &mut self,
+        properties: &IndexMap<Arc<str>, Property>,
+        owner: Owner<'_>,
+        within: Option<&NodeTemplate>,
+        of: &dyn Fn() -> String,
+    ) {
+        for (name, property) in properties {
+            let subject = || format!("property `{name}` of {}", of());
+            let place = ValuePlace {
+                owner,
+                within,
+                span: property.span,
+                subject: &subject,
+                open_variables: false,
+            };
+            self.value(&property.value, place);
+            self.misspelt_function(property, place);
+        }
+    }
+
+    /// Reports a map that looks like the call of a function, but whose key is misspelt.
+    fn misspelt_function(&mut self, property: &Property, place: ValuePlace<'_>) {
+        let Value::Map(map) = &property.value else {
+            return;
+        };
+        let Some(name) = map.keys().next().filter(|_| map.len() == 1) else {
+            return;
+        };
+        if !name.starts_with("get_") || function_names().any(|known| known == &**name) {
+            return;
+        }
+        if let Some(hint) = did_you_mean(name, function_names()) {
+            let message = format!("`{name}` of {} is not a function", (place.subject)());
+            self.error(
+                Check::UnknownFunction,
+                message,
+                place.span,
+                name,
+                Some(hint),
+            );
+        }
+    }
+
+    /// Reports requirements that resemble one of the type and are not declared.
+    fn requirements(&mut self, node: &'a NodeTemplate) {
+        let declared = &node.node_type.requirements;
+        for requirement in &node.requirements {
+            let name = &requirement.name;
+            if declared.contains_key(name) || requirement.definition.is_some() {
+                continue;
+            }
+            let Some(hint) = did_you_mean(name, declared.keys().map(|name| &**name)) else {
+                continue;
+            };
+            let message = format!(
+                "node template `{}` states the requirement `{name}`, which its type `{}` does not declare",
+                node.name, node.type_name
+            );
+            let span = requirement
+                .stated
+                .as_ref()
+                .map_or(requirement.span, |it| it.span);
+            self.error(
+                Check::UndeclaredRequirement,
+                message,
+                span,
+                name,
+                Some(hint),
+            );
+        }
+    }
+
+    pub(super) fn operations(
+        &mut self,
+        operations: &'a Operations,
+        owner: Owner<'a>,
+        node: Option<&'a NodeTemplate>,
+        of: &dyn Fn() -> String,
+    ) {
+        for operation in operations.iter() {
+            self.operation(operation, owner, node, of);
+        }
+    }
+}

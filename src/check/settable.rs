@@ -1,0 +1,106 @@
+//! The names that tasks or earlier jobs may give to attributes and instances, beyond those that the model declares.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::tosca::{ImplementationKind, NodeTemplate, Operation, TopologyTemplate};
+use crate::value::Value;
+
+/// The inputs of an operation that set attributes or add instances.
+const SETTING_INPUTS: [&str; 4] = ["resultTemplate", "outputsTemplate", "done", "run"];
+
+/// The words that occur where tasks set attributes, and the names on record.
+#[derive(Debug, Default)]
+pub(super) struct SettableNames {
+    words: HashSet<Arc<str>>,
+}
+
+impl SettableNames {
+    /// Collects the words of all operations of a topology. `recorded` are names from the record.
+    pub(super) fn of(topology: &TopologyTemplate, recorded: HashSet<Arc<str>>) -> Self {
+        let mut names = Self { words: recorded };
+        let mut seen = HashSet::new();
+        let nodes = topology.nodes.values();
+        let of_nodes = nodes.flat_map(|node| {
+            let artifacts = node.artifacts.values().flat_map(|it| it.operations.iter());
+            let relationships = node
+                .requirements
+                .iter()
+                .flat_map(|it| it.relationship.operations.iter());
+            node.operations.iter().chain(artifacts).chain(relationships)
+        });
+        let of_relationships = topology
+            .relationships
+            .values()
+            .flat_map(|it| it.operations.iter());
+        for operation in of_nodes.chain(of_relationships) {
+            if seen.insert(Arc::as_ptr(operation)) {
+                names.add_operation(operation);
+            }
+        }
+        names
+    }
+
+    /// Whether a task may set an attribute of this name, or add an instance of this name.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.words.contains(name)
+    }
+
+    fn add_operation(&mut self, operation: &Operation) {
+        for input in SETTING_INPUTS {
+            if let Some(value) = operation.inputs.get(input) {
+                self.add_value(value, 0);
+            }
+        }
+        for (name, value) in &operation.outputs {
+            self.words.insert(Arc::clone(name));
+            self.add_value(value, 0);
+        }
+        self.words
+            .extend(operation.output_defs.keys().map(Arc::clone));
+    }
+
+    fn add_value(&mut self, value: &Value, depth: usize) {
+        if depth > 64 {
+            return;
+        }
+        match value.reveal() {
+            Value::Str(text) => {
+                let words =
+                    text.split(|at: char| !at.is_alphanumeric() && !matches!(at, '_' | '-' | '.'));
+                self.words
+                    .extend(words.filter(|word| !word.is_empty()).map(Arc::from));
+            }
+            Value::List(items) => items
+                .iter()
+                .for_each(|item| self.add_value(item, depth + 1)),
+            Value::Map(map) => {
+                for (key, item) in map.iter() {
+                    self.words.insert(Arc::clone(key));
+                    self.add_value(item, depth + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether an operation of a node may set attributes whose names only its program knows.
+pub(super) fn sets_unknown_names(node: &NodeTemplate) -> bool {
+    let is_unknown = |operation: &Arc<Operation>| {
+        let Some(implementation) = &operation.implementation else {
+            return operation.invoke.is_some();
+        };
+        match &implementation.kind {
+            ImplementationKind::Unsupported(_) | ImplementationKind::Artifact(_) => true,
+            ImplementationKind::Configurator(name) => {
+                matches!(
+                    &**name,
+                    "Ansible" | "Terraform" | "Delegate" | "Task" | "States"
+                ) || !matches!(&**name, "Shell" | "Cmd" | "Template")
+            }
+            ImplementationKind::Command(_) => false,
+        }
+    };
+    node.operations.iter().any(is_unknown)
+}

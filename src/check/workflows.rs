@@ -1,0 +1,97 @@
+//! Checks workflows: the targets of their steps and the operations that they call.
+
+use super::model::Checker;
+use crate::diagnostic::{Check, Span};
+use crate::text::did_you_mean;
+use crate::tosca::{NodeTemplate, Workflow, WorkflowActivity, WorkflowStep};
+
+/// The workflows that every topology has.
+const DECLARATIVE: [&str; 8] = [
+    "deploy", "undeploy", "teardown", "check", "discover", "start", "stop", "run",
+];
+
+impl<'a> Checker<'a> {
+    pub(super) fn workflow(&mut self, workflow: &'a Workflow) {
+        for precondition in &workflow.preconditions {
+            let subject = format!("a precondition of workflow `{}`", workflow.name);
+            self.target(&precondition.target, precondition.span, &subject);
+        }
+        for step in workflow.steps.values() {
+            let subject = format!("step `{}` of workflow `{}`", step.name, workflow.name);
+            if !self.target(&step.target, step.span, &subject) {
+                continue;
+            }
+            for activity in &step.activities {
+                self.activity(step, activity, &subject);
+            }
+        }
+    }
+
+    /// Reports a target that does not exist. Returns whether it exists.
+    fn target(&mut self, target: &str, span: Span, subject: &str) -> bool {
+        let topology = self.topology;
+        let exists = topology.nodes.contains_key(target)
+            || topology.groups.contains_key(target)
+            || topology.relationships.contains_key(target)
+            || topology.nodes.values().any(|node| node.is_a(target));
+        if !exists && !target.contains("{{") {
+            let message =
+                format!("the target `{target}` of {subject} is no node template, group or type");
+            let names = topology.nodes.keys().map(|name| name.as_str());
+            let hint = did_you_mean(
+                target,
+                names.chain(topology.groups.keys().map(|name| &**name)),
+            );
+            self.error(Check::InvalidWorkflow, message, span, target, hint);
+        }
+        exists
+    }
+
+    fn activity(&mut self, step: &'a WorkflowStep, activity: &'a WorkflowActivity, subject: &str) {
+        match activity {
+            WorkflowActivity::CallOperation { operation, .. } => {
+                let Some(node) = self.topology.nodes.get(&*step.target) else {
+                    return;
+                };
+                if step.target_relationship.is_none()
+                    && !calls(
+                        node,
+                        operation.interface.as_str(),
+                        operation.operation.as_str(),
+                    )
+                {
+                    let message = format!(
+                        "{subject} calls `{operation}`, which node template `{}` does not have",
+                        node.name
+                    );
+                    let names: Vec<_> = node
+                        .operations
+                        .iter()
+                        .map(|it| it.reference.to_string())
+                        .collect();
+                    let hint =
+                        did_you_mean(&operation.to_string(), names.iter().map(String::as_str));
+                    self.error(Check::UnknownOperation, message, step.span, "", hint);
+                }
+            }
+            WorkflowActivity::Inline { workflow, .. } => {
+                let known = &self.topology.workflows;
+                if !known.contains_key(workflow) && !DECLARATIVE.contains(&&**workflow) {
+                    let message =
+                        format!("{subject} runs the workflow `{workflow}`, which does not exist");
+                    let hint = did_you_mean(workflow, known.keys().map(|name| &**name));
+                    self.error(Check::InvalidWorkflow, message, step.span, "", hint);
+                }
+            }
+            WorkflowActivity::Delegate { .. } | WorkflowActivity::SetState(_) => {}
+        }
+    }
+}
+
+/// Whether a node declares an operation, with or without an implementation.
+fn calls(node: &NodeTemplate, interface: &str, operation: &str) -> bool {
+    let Some(found) = node.operations.interface(interface) else {
+        return false;
+    };
+    found.operations.contains_key(operation) || found.default.is_some()
+}

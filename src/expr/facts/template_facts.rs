@@ -1,0 +1,200 @@
+//! The facts about a template: it is compiled, not rendered, and the instructions tell the names that it uses.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use minijinja::machinery::{Instruction, Instructions, get_compiled_template};
+use minijinja::{Environment, ErrorKind};
+
+use super::fact::{Fact, MemberRead};
+use crate::expr::template::static_template::{compile_environment, prepare, tests_definedness};
+
+/// The names that every template has.
+const KNOWN: [&str; 30] = [
+    "SELF",
+    "Self",
+    "NODES",
+    "ROOT",
+    "TOPOLOGY",
+    "HOST",
+    "SOURCE",
+    "TARGET",
+    "ORCHESTRATOR",
+    "OPERATION_HOST",
+    "__now",
+    "__python_executable",
+    "__unfurl",
+    "range",
+    "dict",
+    "debug",
+    "namespace",
+    "lookup",
+    "query",
+    "q",
+    "now",
+    "omit",
+    "loop",
+    "cycler",
+    "joiner",
+    "undef",
+    "caller",
+    "self",
+    "super",
+    "true",
+];
+
+/// Variables of templates whose attributes are those of an entity.
+const ENTITIES: [&str; 4] = ["SELF", "SOURCE", "TARGET", "HOST"];
+
+/// Compiles a template and returns its facts. `variables` are those that its expression sets.
+pub(super) fn template_facts(text: &str, variables: &HashSet<Arc<str>>) -> Vec<Fact> {
+    let prepared = match prepare(text.trim()) {
+        Ok(Some(prepared)) => prepared,
+        // Templates with their own delimiters are checked when they are rendered.
+        Ok(None) => return Vec::new(),
+        Err(message) => return vec![Fact::Syntax { message, line: 0 }],
+    };
+    let environment = compile_environment();
+    let template = match environment.template_from_str(&prepared) {
+        Ok(template) => template,
+        Err(error) => {
+            let detail = error.detail().map(str::to_owned);
+            let message = detail.unwrap_or_else(|| error.kind().to_string());
+            let line = error.line().unwrap_or_default();
+            return vec![Fact::Syntax { message, line }];
+        }
+    };
+    let compiled = get_compiled_template(&template);
+    let all = std::iter::once(&compiled.instructions).chain(compiled.blocks.values());
+    let mut names = TemplateNames::default();
+    for instructions in all {
+        names.collect(instructions);
+    }
+    names.facts(text, variables, environment)
+}
+
+/// The names that a template uses and sets.
+#[derive(Debug, Default)]
+struct TemplateNames<'t> {
+    set: HashSet<&'t str>,
+    used: Vec<&'t str>,
+    members: Vec<(&'t str, Vec<&'t str>)>,
+    filters: Vec<&'t str>,
+    tests: Vec<&'t str>,
+    functions: Vec<&'t str>,
+}
+
+impl<'t> TemplateNames<'t> {
+    fn collect(&mut self, instructions: &Instructions<'t>) {
+        let at = |index: u32| instructions.get(index);
+        let mut index = 0;
+        while let Some(instruction) = at(index) {
+            match instruction {
+                Instruction::StoreLocal(name) | Instruction::BuildMacro(name, ..) => {
+                    self.set.insert(name);
+                }
+                Instruction::Lookup(name) => {
+                    self.used.push(name);
+                    let mut chain = Vec::new();
+                    let mut next = index + 1;
+                    while let Some(Instruction::GetAttr(member)) = at(next) {
+                        chain.push(*member);
+                        next += 1;
+                    }
+                    // The name of a method is no attribute.
+                    if !chain.is_empty() {
+                        self.members.push((name, chain));
+                    }
+                }
+                Instruction::ApplyFilter(name, ..) => self.filters.push(name),
+                Instruction::PerformTest(name, ..) => self.tests.push(name),
+                Instruction::CallFunction(name, ..) => self.functions.push(name),
+                _ => {}
+            }
+            index += 1;
+        }
+    }
+
+    fn facts(
+        &self,
+        text: &str,
+        variables: &HashSet<Arc<str>>,
+        environment: &Environment<'_>,
+    ) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let unknown = |name: &&&str| {
+            !self.set.contains(**name) && !variables.contains(**name) && !KNOWN.contains(*name)
+        };
+        // A name that is tested may be undefined.
+        let lenient = tests_definedness(text);
+        if !lenient {
+            let used = self.used.iter().chain(&self.functions).filter(unknown);
+            facts.extend(used.map(|name: &&str| Fact::Variable(Arc::from(*name))));
+            facts.extend(self.member_facts());
+        }
+        let filters = self
+            .filters
+            .iter()
+            .filter(|name| !exists(environment, Kind::Filter, name));
+        facts.extend(filters.map(|name| Fact::UnknownFilter(Arc::from(*name))));
+        let tests = self
+            .tests
+            .iter()
+            .filter(|name| !exists(environment, Kind::Test, name));
+        facts.extend(tests.map(|name| Fact::UnknownTest(Arc::from(*name))));
+        facts
+    }
+
+    fn member_facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        for (name, chain) in &self.members {
+            if self.set.contains(*name) {
+                continue;
+            }
+            let member = |entity: &str, chain: &[&str]| {
+                let (first, rest) = chain.split_first()?;
+                Some(Fact::Member(MemberRead {
+                    function: "template",
+                    entity: entity.into(),
+                    name: Arc::from(*first),
+                    ends: rest.is_empty(),
+                }))
+            };
+            if ENTITIES.contains(name) {
+                facts.extend(member(name, chain));
+            } else if *name == "NODES" {
+                facts.push(Fact::Instance(Arc::from(chain[0])));
+                facts.extend(member(chain[0], &chain[1..]));
+            } else if matches!(*name, "TOPOLOGY" | "ROOT") && chain[0] == "inputs" {
+                facts.extend(chain.get(1).map(|input| Fact::Input(Arc::from(*input))));
+            }
+        }
+        facts
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Filter,
+    Test,
+}
+
+/// The filters and tests that were looked up before.
+static LOOKED_UP: LazyLock<Mutex<HashMap<(Kind, String), bool>>> = LazyLock::new(Mutex::default);
+
+/// Whether a filter or test exists. The engine tells by the error of a small template that uses it.
+fn exists(environment: &Environment<'_>, kind: Kind, name: &str) -> bool {
+    let key = (kind, name.to_owned());
+    let mut known = LOOKED_UP.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(&key) {
+        return *found;
+    }
+    let (probe, missing) = match kind {
+        Kind::Filter => (format!("{{{{ 0 | {name} }}}}"), ErrorKind::UnknownFilter),
+        Kind::Test => (format!("{{{{ 0 is {name} }}}}"), ErrorKind::UnknownTest),
+    };
+    let result = environment.render_str(&probe, ());
+    let found = result.err().is_none_or(|error| error.kind() != missing);
+    known.insert(key, found);
+    found
+}

@@ -1,0 +1,204 @@
+//! Walks a raw value in the way in which the evaluator evaluates it, and collects the facts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::fact::{Fact, MemberRead};
+use super::template_facts::template_facts;
+use crate::expr::functions;
+use crate::expr::path::{self, Key, Segment};
+use crate::expr::syntax::{Expression, is_expression, is_template};
+use crate::value::{Map, Value};
+
+/// The maximum depth in a value at which facts are collected.
+const MAX_DEPTH: usize = 64;
+
+/// Returns the facts about a raw value. Values that a task evaluates with further variables give the facts that
+/// hold in any case.
+pub fn facts(raw: &Value) -> Vec<Fact> {
+    let mut walker = Walker::default();
+    walker.value(raw, 0);
+    walker.facts
+}
+
+/// Returns the facts about a text that is a template, even if it has no tag.
+pub fn raw_template_facts(text: &str) -> Vec<Fact> {
+    template_facts(text, &HashSet::new())
+}
+
+/// Returns the names of functions that are expressions on their own, without `eval`.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    crate::expr::syntax::STAND_ALONE.into_iter()
+}
+
+#[derive(Debug, Default)]
+struct Walker {
+    facts: Vec<Fact>,
+    /// The variables that the expressions around the current value set.
+    variables: HashSet<Arc<str>>,
+}
+
+impl Walker {
+    fn value(&mut self, raw: &Value, depth: usize) {
+        if depth > MAX_DEPTH || raw.own_marks().data {
+            return;
+        }
+        match raw {
+            Value::Str(text) if is_template(text) => {
+                self.facts.extend(template_facts(text, &self.variables));
+            }
+            Value::List(items) => items.iter().for_each(|item| self.value(item, depth + 1)),
+            Value::Map(map) if is_expression(raw) => self.expression(raw, map, depth),
+            Value::Map(map) => map.values().for_each(|item| self.value(item, depth + 1)),
+            _ => {}
+        }
+    }
+
+    /// An expression that is a map: `{eval: …}` or a function that stands alone.
+    fn expression(&mut self, raw: &Value, map: &Map, depth: usize) {
+        let form = Expression::parse_query(raw);
+        let outer = self.variables.clone();
+        for (name, value) in form.vars.into_iter().flatten() {
+            self.value(value, depth + 1);
+            self.variables.insert(Arc::clone(name));
+        }
+        if form.foreach.is_some() || form.select.is_some() {
+            let of_loops = ["item", "index", "key", "collection", "break", "continue"];
+            self.variables.extend(of_loops.map(Arc::from));
+        }
+        if map.contains_key("eval") || map.contains_key("ref") {
+            self.source(form.source, depth + 1);
+        } else {
+            self.call(map, depth + 1);
+        }
+        for each in [form.foreach, form.select].into_iter().flatten() {
+            match each {
+                Value::Map(inner) if !is_expression(each) && is_call(inner) => {
+                    self.call(inner, depth + 1);
+                }
+                // A text is a path from each item.
+                Value::Str(text) if !is_template(text) => self.syntax_of_path(text),
+                _ => self.value(each, depth + 1),
+            }
+        }
+        self.variables = outer;
+    }
+
+    /// The source of the results of an expression.
+    fn source(&mut self, source: &Value, depth: usize) {
+        if depth > MAX_DEPTH || source.own_marks().data {
+            return;
+        }
+        match source {
+            Value::Str(text) if !is_template(text) => self.path(text),
+            Value::Map(map) if is_expression(source) => self.expression(source, map, depth),
+            Value::Map(map) => self.call(map, depth),
+            _ => self.value(source, depth),
+        }
+    }
+
+    /// A map whose key is a function.
+    fn call(&mut self, map: &Map, depth: usize) {
+        let called = map.iter().find(|(key, _)| functions::find(key).is_some());
+        let Some((name, argument)) = called else {
+            if let Some((name, _)) = map.iter().next().filter(|_| !has_query(map)) {
+                self.facts.push(Fact::UnknownFunction(Arc::clone(name)));
+            }
+            return;
+        };
+        match (&**name, argument) {
+            ("q", _) => return,
+            ("get_input", Value::Str(input)) if !is_template(input) => {
+                self.facts.push(Fact::Input(Arc::clone(input)));
+            }
+            ("get_input", Value::List(items)) if items.len() == 1 => {
+                if let Some(Value::Str(input)) = items.first() {
+                    self.facts.push(Fact::Input(Arc::clone(input)));
+                }
+            }
+            ("get_property", Value::List(items)) => self.member("get_property", items),
+            ("get_attribute", Value::List(items)) => self.member("get_attribute", items),
+            ("get_artifact", Value::List(items)) => {
+                if let [Value::Str(entity), Value::Str(name), ..] = items.as_slice() {
+                    let (entity, name) = (Arc::clone(entity), Arc::clone(name));
+                    self.facts.push(Fact::Artifact { entity, name });
+                }
+            }
+            ("file", Value::Str(file)) if !map.contains_key("contents") && !is_template(file) => {
+                self.facts.push(Fact::File(Arc::clone(file)));
+            }
+            _ => {}
+        }
+        for (key, value) in map {
+            let is_query = matches!(
+                &**name,
+                "if" | "and" | "or" | "not" | "foreach" | "validate"
+            );
+            match value {
+                // Some functions evaluate their arguments as paths, which are checked where they are `eval`.
+                Value::Str(text) if is_query && !is_template(text) => {}
+                _ if **key == **name || !is_expression(value) => self.value(value, depth + 1),
+                _ => self.value(value, depth + 1),
+            }
+        }
+    }
+
+    fn member(&mut self, function: &'static str, arguments: &[Value]) {
+        let [Value::Str(entity), Value::Str(name), rest @ ..] = arguments else {
+            return;
+        };
+        if is_template(entity) || is_template(name) || entity.contains(':') {
+            return;
+        }
+        self.facts.push(Fact::Member(MemberRead {
+            function,
+            entity: Arc::clone(entity),
+            name: Arc::clone(name),
+            ends: rest.is_empty(),
+        }));
+    }
+
+    fn path(&mut self, text: &str) {
+        match path::parse(text) {
+            Ok(segments) => self.segments(&segments),
+            Err(error) => self.facts.push(Fact::Syntax {
+                message: error.to_string(),
+                line: 0,
+            }),
+        }
+    }
+
+    fn syntax_of_path(&mut self, text: &str) {
+        if let Err(error) = path::parse(text) {
+            let message = error.to_string();
+            self.facts.push(Fact::Syntax { message, line: 0 });
+        }
+    }
+
+    /// Notes the instance at which an absolute path starts.
+    fn segments(&mut self, segments: &[Segment]) {
+        let plain = |segment: &Segment| {
+            segment.test.is_none()
+                && segment.filters.is_empty()
+                && segment.modifier == path::Modifier::None
+        };
+        if let [root, first, ..] = segments
+            && root.key == Key::None
+            && plain(root)
+            && plain(first)
+            && let Key::Name(name) = &first.key
+            && !name.starts_with('.')
+        {
+            self.facts.push(Fact::Instance(name.as_str().into()));
+        }
+    }
+}
+
+/// Whether a map calls a function that exists.
+fn is_call(map: &Map) -> bool {
+    map.len() == 1 && map.keys().all(|key| functions::find(key).is_some())
+}
+
+fn has_query(map: &Map) -> bool {
+    map.contains_key("eval") || map.contains_key("ref")
+}
