@@ -3,6 +3,8 @@
 //!
 //! The module opens no file and starts no program: [`Surroundings`] answers questions about this machine.
 
+mod baseline;
+mod ignores;
 mod input_names;
 mod members;
 mod model;
@@ -13,5 +15,7 @@ mod surroundings;
 mod values;
 mod workflows;
 
+pub use baseline::Baseline;
+pub use ignores::{UnusedIgnores, apply_ignores};
 pub use model::{ModelChecks, check_model};
 pub use surroundings::Surroundings;

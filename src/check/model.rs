@@ -156,7 +156,7 @@ impl<'a> Checker<'a> {
                 ValuePlace {
                     owner: Owner::Topology,
                     within: None,
-                    span: output.span,
+                    span: output.value_span,
                     subject: &subject,
                     open_variables: false,
                 },

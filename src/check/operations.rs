@@ -7,8 +7,10 @@ use super::input_names::{InputNames, input_names};
 use super::members::Owner;
 use super::model::Checker;
 use super::values::ValuePlace;
+use crate::configurator::choose;
 use crate::diagnostic::Check;
 use crate::expr::{is_template, raw_template_facts};
+use crate::task::ChooseError;
 use crate::text::most_similar;
 use crate::tosca::{
     Implementation, ImplementationKind, NodeTemplate, Operation, configurator_names,
@@ -69,8 +71,12 @@ impl<'a> Checker<'a> {
             };
             self.value(value, place);
         }
+        if let Err(error) = choose(operation) {
+            self.unusable(&error, implementation, &subject);
+        }
         match &implementation.kind {
-            ImplementationKind::Configurator(name) => {
+            // The properties of an artifact supply the inputs of its configurator.
+            ImplementationKind::Configurator(name) if implementation.primary.is_none() => {
                 if let Some(names) = input_names(name) {
                     self.configurator_inputs(operation, names, &subject);
                 }
@@ -78,8 +84,25 @@ impl<'a> Checker<'a> {
             ImplementationKind::Command(command) => {
                 self.command(operation, implementation, command, &subject)
             }
-            ImplementationKind::Artifact(_) | ImplementationKind::Unsupported(_) => {}
+            _ => {}
         }
+    }
+
+    /// Reports an operation that no configurator of this program can perform.
+    fn unusable(
+        &mut self,
+        error: &ChooseError,
+        implementation: &Implementation,
+        subject: &dyn Fn() -> String,
+    ) {
+        let check = match error {
+            // Artifacts have operations of their own, which say how to run them.
+            ChooseError::NoImplementation | ChooseError::Artifact(_) => return,
+            ChooseError::Unknown { .. } | ChooseError::PythonClass { .. } => Check::Unsupported,
+            ChooseError::TaskOnRemoteHost => Check::UnknownConfiguratorInput,
+        };
+        let message = format!("{} cannot run: {error}", subject());
+        self.error(check, message, implementation.span, "", None);
     }
 
     /// Reports misspelt inputs of a configurator, and those that it needs and lacks.

@@ -235,13 +235,22 @@ impl Output {
 
     /// Prints diagnostics with the source lines that they refer to.
     pub(super) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources) {
+        self.print_diagnostics(diagnostics, sources, false);
+    }
+
+    /// Prints diagnostics like [`Self::diagnostics`], with the names of the checks.
+    pub(super) fn named_diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources) {
+        self.print_diagnostics(diagnostics, sources, true);
+    }
+
+    fn print_diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources, names_checks: bool) {
         if self.error_form != ErrorForm::Text {
             for problem in self.problem_events(diagnostics, sources) {
                 self.print_event(&ProgressEvent::Problem(Box::new(problem)));
             }
             return;
         }
-        match self.diagnostics_text(diagnostics, sources) {
+        match self.diagnostics_text(diagnostics, sources, names_checks) {
             Some((_, Some(styled))) => self.print_styled_stderr(&styled),
             Some((plain, None)) => self.print_stderr(&plain),
             None => {}
@@ -254,12 +263,14 @@ impl Output {
         &self,
         diagnostics: &Diagnostics,
         sources: &Sources,
+        names_checks: bool,
     ) -> Option<(String, Option<String>)> {
         if diagnostics.is_empty() || (self.quiet && !diagnostics.has_errors()) {
             return None;
         }
         let sources = relative(sources);
-        let mut renderer = DiagnosticRenderer::new(&sources, usize::from(self.width));
+        let renderer = DiagnosticRenderer::new(&sources, usize::from(self.width));
+        let mut renderer = renderer.names_checks(names_checks);
         let plain = renderer.render(diagnostics);
         // Without control characters in the plain text, all colours are those of the renderer.
         let is_styled = self.colour && !plain.contains(is_unsafe);

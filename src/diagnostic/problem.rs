@@ -146,6 +146,16 @@ impl Diagnostics {
         self.0.is_empty()
     }
 
+    /// Turns each warning into an error that concerns the named part only.
+    pub fn make_strict(&mut self) {
+        for problem in &mut self.0 {
+            if problem.severity == Severity::Warning {
+                problem.severity = Severity::Error;
+                problem.contained = true;
+            }
+        }
+    }
+
     /// Returns the number of diagnostics of every severity.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -50,6 +50,7 @@ pub mod tasks;
 pub mod trust;
 mod unread_variables;
 mod upstream;
+pub mod validate;
 
 pub use crate::exec::{
     GUARD_COMMAND, TooFewDescriptors, prepare_process, run_guard, watch_signals,

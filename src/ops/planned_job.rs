@@ -14,6 +14,7 @@ use super::outputs::check_outputs;
 use super::request::JobRequest;
 use super::resume;
 use super::unread_variables::unread_variables;
+use crate::check::{UnusedIgnores, apply_ignores};
 use crate::configurator;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ensemble::{
@@ -270,6 +271,8 @@ pub(super) fn plan_job(
     if engine.options.goal.workflow.as_str() == "deploy" {
         let found = static_problems(session);
         session.warnings.append(found);
+        let found = std::mem::take(&mut session.warnings);
+        session.warnings = apply_ignores(found, &session.sources, UnusedIgnores::Accept);
     }
     engine.adopt_plan(plan).map_err(|error| {
         Failure::new(

@@ -8,7 +8,7 @@ use super::local_system_context::LocalSystem;
 use super::session::Session;
 use crate::check::{ModelChecks, Surroundings, check_model};
 use crate::diagnostic::Diagnostics;
-use crate::expr::{ReadFiles, SystemContext};
+use crate::expr::ReadFiles;
 use crate::yaml::Node;
 
 /// Returns the problems of the model that need no execution to be found. Each error concerns the named part only.

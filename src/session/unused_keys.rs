@@ -1,6 +1,6 @@
 //! Warns about parts of an ensemble that are read and have no effect.
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics};
 use crate::ensemble::{MANIFEST_KEYS, Manifest, SPEC_KEYS};
 use crate::text::did_you_mean;
 use crate::tosca::ServiceTemplate;
@@ -26,9 +26,8 @@ pub(super) fn unused_keys(manifest: &Manifest, service: &ServiceTemplate) -> Dia
     if let Some(log) = log.filter(|log| log.as_str() != Some(JOBS_LOG)) {
         let message = format!("`jobsLog` has no effect: jobs are listed in `{JOBS_LOG}`");
         let warning = Diagnostic::warning(message).label(log.span(), "ignored");
-        warnings.push(warning.help(format!(
-            "rename that file to `{JOBS_LOG}`, and remove the key"
-        )));
+        let help = format!("rename that file to `{JOBS_LOG}`, and remove the key");
+        warnings.push(warning.help(help).check(Check::UnusedKey));
     }
     warnings
 }
@@ -42,12 +41,12 @@ fn misspelt_root_keys(root: &Node, warnings: &mut Diagnostics) {
         if let Some(similar) = did_you_mean(key, MANIFEST_KEYS.names()) {
             let message = format!("an ensemble has no key `{key}`");
             let warning = Diagnostic::warning(message).label(entry.key_span, "ignored");
-            warnings.push(warning.help(similar));
+            warnings.push(warning.help(similar).check(Check::UnknownKey));
         }
     }
 }
 
-/// Warns about unknown keys under `spec`. If the file has merge directives, they may use such keys.
+/// Reports unknown keys under `spec`, as errors if they resemble a known one. If the file has merge directives, they may use such keys.
 fn unknown_spec_keys(spec: &Node, has_merges: bool, warnings: &mut Diagnostics) {
     for (key, entry) in spec.as_map().into_iter().flatten() {
         if SPEC_KEYS.has_key(key) || WRITTEN_KEYS.contains(&&**key) {
@@ -56,13 +55,17 @@ fn unknown_spec_keys(spec: &Node, has_merges: bool, warnings: &mut Diagnostics) 
         let similar = did_you_mean(key, SPEC_KEYS.names());
         if similar.is_some() || !has_merges {
             let message = format!("`spec` of an ensemble has no key `{key}`");
-            let warning = Diagnostic::warning(message).label(entry.key_span, "ignored");
-            warnings.push(warning.help_if(similar));
+            let problem = match &similar {
+                Some(_) => Diagnostic::error(message).contained(),
+                None => Diagnostic::warning(message),
+            };
+            let problem = problem.label(entry.key_span, "ignored").help_if(similar);
+            warnings.push(problem.check(Check::UnknownKey));
         }
     }
 }
 
-/// Warns about values under `spec.inputs` that the service template does not use.
+/// Reports values under `spec.inputs` that the service template does not use.
 fn undeclared_inputs(spec: &Node, service: &ServiceTemplate, warnings: &mut Diagnostics) {
     let declared = &service.topology.inputs;
     let inputs = spec.get("inputs").and_then(Node::as_map);
@@ -75,7 +78,8 @@ fn undeclared_inputs(spec: &Node, service: &ServiceTemplate, warnings: &mut Diag
         let help = similar.unwrap_or_else(|| {
             format!("declare it under `topology_template.inputs`, or remove `{name}`")
         });
-        let warning = Diagnostic::warning(message).label(entry.key_span, "set here");
-        warnings.push(warning.help(help));
+        let problem = Diagnostic::error(message).label(entry.key_span, "set here");
+        let problem = problem.help(help).check(Check::UndeclaredInput);
+        warnings.push(problem.contained());
     }
 }

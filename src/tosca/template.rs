@@ -77,7 +77,10 @@ pub struct TopologyOutput {
     pub sensitive: bool,
     /// The definition, if the output declares a type.
     pub definition: Option<Arc<PropertyDef>>,
+    /// The location of the name.
     pub span: Span,
+    /// The location of the value.
+    pub value_span: Span,
 }
 
 /// A node to be deployed, resolved and matched.

@@ -204,6 +204,7 @@ impl<'a> TypeScope<'a> {
                 sensitive: def.is_sensitive(),
                 definition: entry.value.get("type").map(|_| Arc::new(def)),
                 span: entry.key_span,
+                value_span: value.span(),
             };
             outputs.insert(Arc::clone(name), output);
         }

@@ -1,12 +1,15 @@
 //! The command `validate`: checks an ensemble and reports all problems.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use crate::cli::args::format::ProblemFormat;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops::{Failure, SessionOptions, packages};
-use crate::session::validate::{self, ValidationReport};
+use crate::ops::validate::ValidateRequest;
+use crate::ops::{self, Failure, SessionOptions, packages};
+use crate::session::validate::ValidationReport;
 use crate::ui::sarif;
 
 /// The options of the command `validate`.
@@ -24,6 +27,15 @@ pub(in crate::cli) struct ValidateArgs {
     /// Treat the path as the template of an ensemble: required inputs may be missing
     #[arg(long)]
     as_template: bool,
+    /// Treat warnings as errors
+    #[arg(long)]
+    strict: bool,
+    /// A file with findings that are accepted for now
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Create the baseline; if it exists, remove the findings from it that are gone
+    #[arg(long, requires = "baseline")]
+    update_baseline: bool,
     /// Format of the result
     #[arg(long, value_enum, default_value = "text")]
     output: ProblemFormat,
@@ -40,12 +52,17 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
     packages::fetch_if_named(&options, &mut |text| {
         cx.output.print_stderr(&format!("note: {text}\n"));
     })?;
-    let checked = validate::validate(&options)?;
+    let checked = ops::validate::validate(&ValidateRequest {
+        session: options,
+        strict: args.strict,
+        baseline: args.baseline.clone(),
+        update_baseline: args.update_baseline,
+    })?;
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();
     let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);
     for ValidationReport { problems, sources } in &checked {
-        cx.output.diagnostics(problems, sources);
+        cx.output.named_diagnostics(problems, sources);
         if for_machines {
             all.extend(cx.output.json_of(problems, sources));
         }

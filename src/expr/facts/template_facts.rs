@@ -10,7 +10,7 @@ use super::fact::{Fact, MemberRead};
 use crate::expr::template::static_template::{compile_environment, prepare, tests_definedness};
 
 /// The names that every template has.
-const KNOWN: [&str; 30] = [
+const KNOWN: &[&str] = &[
     "SELF",
     "Self",
     "NODES",
@@ -21,9 +21,6 @@ const KNOWN: [&str; 30] = [
     "TARGET",
     "ORCHESTRATOR",
     "OPERATION_HOST",
-    "__now",
-    "__python_executable",
-    "__unfurl",
     "range",
     "dict",
     "debug",
@@ -41,6 +38,11 @@ const KNOWN: [&str; 30] = [
     "self",
     "super",
     "true",
+    "false",
+    "none",
+    "True",
+    "False",
+    "None",
 ];
 
 /// Variables of templates whose attributes are those of an entity.
@@ -123,7 +125,10 @@ impl<'t> TemplateNames<'t> {
     ) -> Vec<Fact> {
         let mut facts = Vec::new();
         let unknown = |name: &&&str| {
-            !self.set.contains(**name) && !variables.contains(**name) && !KNOWN.contains(*name)
+            !self.set.contains(**name)
+                && !variables.contains(**name)
+                && !KNOWN.contains(*name)
+                && !name.starts_with("__")
         };
         // A name that is tested may be undefined.
         let lenient = tests_definedness(text);
@@ -163,8 +168,10 @@ impl<'t> TemplateNames<'t> {
             if ENTITIES.contains(name) {
                 facts.extend(member(name, chain));
             } else if *name == "NODES" {
-                facts.push(Fact::Instance(Arc::from(chain[0])));
-                facts.extend(member(chain[0], &chain[1..]));
+                match member(chain[0], &chain[1..]) {
+                    Some(read) => facts.push(read),
+                    None => facts.push(Fact::Instance(Arc::from(chain[0]))),
+                }
             } else if matches!(*name, "TOPOLOGY" | "ROOT") && chain[0] == "inputs" {
                 facts.extend(chain.get(1).map(|input| Fact::Input(Arc::from(*input))));
             }

@@ -1,0 +1,90 @@
+//! Implements `unfurl validate`: checks a project and applies ignore comments, `--strict` and the baseline.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::failure::{Failure, FailureKind};
+use crate::check::{Baseline, UnusedIgnores, apply_ignores};
+use crate::session::validate::{self, ValidationReport};
+use crate::session::{SessionOptions, current_dir};
+use crate::system::fs;
+
+/// The maximum size of a baseline in bytes.
+const MAX_BASELINE: u64 = 64 << 20;
+
+/// A request to validate.
+#[derive(Debug)]
+pub struct ValidateRequest {
+    pub session: SessionOptions,
+    /// Whether warnings count as errors.
+    pub strict: bool,
+    /// The file with accepted findings.
+    pub baseline: Option<PathBuf>,
+    /// Whether to create the baseline, or to remove the lines that accept nothing.
+    pub update_baseline: bool,
+}
+
+/// Validates the path that the request names. Returns one report for each ensemble or service template.
+pub fn validate(request: &ValidateRequest) -> Result<Vec<ValidationReport>, Failure> {
+    let mut reports = validate::validate(&request.session)?;
+    for report in &mut reports {
+        let problems = std::mem::take(&mut report.problems);
+        report.problems = apply_ignores(problems, &report.sources, UnusedIgnores::Report);
+        if request.strict {
+            report.problems.make_strict();
+        }
+    }
+    if let Some(file) = &request.baseline {
+        apply_baseline(file, request, &mut reports)?;
+    }
+    Ok(reports)
+}
+
+fn apply_baseline(
+    file: &Path,
+    request: &ValidateRequest,
+    reports: &mut [ValidationReport],
+) -> Result<(), Failure> {
+    let here = current_dir()?;
+    let path = fs::absolute(file, &here);
+    if !fs::exists(&path) {
+        if !request.update_baseline {
+            let message = format!("there is no baseline `{}`", file.display());
+            let help = "create it with `--update-baseline`";
+            return Err(Failure::new(
+                FailureKind::Usage,
+                message,
+                Some(help.to_owned()),
+            ));
+        }
+        let mut baseline = Baseline::default();
+        for report in &mut *reports {
+            baseline.extend(Baseline::of(&report.problems, &report.sources, &here));
+        }
+        write(&path, &baseline)?;
+    }
+    let bytes = fs::read_within(&path, MAX_BASELINE)
+        .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
+    let baseline = Baseline::parse(&String::from_utf8_lossy(&bytes));
+    let mut seen = HashSet::new();
+    for report in &mut *reports {
+        let problems = std::mem::take(&mut report.problems);
+        report.problems = baseline.apply(problems, &report.sources, &here, &mut seen);
+    }
+    let unused = baseline.unused(&seen);
+    if request.update_baseline && !unused.is_empty() {
+        return write(&path, &baseline.keep(&seen));
+    }
+    if let Some(last) = reports.last_mut() {
+        last.problems.append(unused);
+        if request.strict {
+            last.problems.make_strict();
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, baseline: &Baseline) -> Result<(), Failure> {
+    fs::write_atomic(path, baseline.text().as_bytes(), None)
+        .map_err(|error| Failure::new(FailureKind::Refused, error, None))
+}
