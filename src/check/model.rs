@@ -15,7 +15,7 @@ use crate::expr::function_names;
 use crate::text::did_you_mean;
 use crate::tosca::{
     NodeTemplate, Operations, Property, PropertyDef, RelationshipTemplate, ServiceTemplate,
-    TopologyTemplate, WorkflowActivity,
+    TopologyTemplate, TypeKey, WorkflowActivity,
 };
 use crate::value::Value;
 
@@ -32,6 +32,8 @@ pub struct ModelChecks<'a> {
     pub surroundings: Option<&'a dyn Surroundings>,
     /// The folder of the ensemble.
     pub base_dir: &'a Path,
+    /// Whether names that other TOSCA tools may know are warnings: for service templates of any tool.
+    pub lenient: bool,
 }
 
 /// Checks a model and returns the problems. All errors are contained: they concern the named part only.
@@ -42,6 +44,8 @@ pub fn check_model(service: &ServiceTemplate, checks: ModelChecks<'_>) -> Diagno
         sources: checks.sources,
         surroundings: checks.surroundings,
         base_dir: checks.base_dir,
+        lenient: checks.lenient,
+        substitutable: &service.substitutable,
         given: checks.given_inputs,
         settable: SettableNames::of(topology, checks.recorded_names),
         variables: checks.variables,
@@ -103,6 +107,8 @@ pub(super) struct Checker<'a> {
     pub(super) sources: &'a Sources,
     pub(super) surroundings: Option<&'a dyn Surroundings>,
     pub(super) base_dir: &'a Path,
+    pub(super) lenient: bool,
+    pub(super) substitutable: &'a HashSet<TypeKey>,
     pub(super) given: HashSet<Arc<str>>,
     pub(super) settable: SettableNames,
     pub(super) variables: HashSet<Arc<str>>,
@@ -153,13 +159,7 @@ impl<'a> Checker<'a> {
             let subject = || format!("output `{name}`");
             self.value(
                 &output.value,
-                ValuePlace {
-                    owner: Owner::Topology,
-                    within: None,
-                    span: output.value_span,
-                    subject: &subject,
-                    open_variables: false,
-                },
+                ValuePlace::new(Owner::Topology, None, output.value_span, &subject),
             );
         }
         for node in topology.nodes.values().filter(|node| !node.is_orphaned) {
@@ -186,16 +186,7 @@ impl<'a> Checker<'a> {
                     continue;
                 };
                 let subject = || format!("attribute `{name}` of {}", of_node());
-                self.value(
-                    value,
-                    ValuePlace {
-                        owner,
-                        within,
-                        span: node.span,
-                        subject: &subject,
-                        open_variables: false,
-                    },
-                );
+                self.value(value, ValuePlace::new(owner, within, node.span, &subject));
             }
         }
         if self.is_new(&node.capabilities, &node.node_type) {
@@ -245,11 +236,8 @@ impl<'a> Checker<'a> {
         for (name, property) in properties {
             let subject = || format!("property `{name}` of {}", of());
             let place = ValuePlace {
-                owner,
-                within,
-                span: property.span,
-                subject: &subject,
-                open_variables: false,
+                is_default: !property.set_on_template,
+                ..ValuePlace::new(owner, within, property.span, &subject)
             };
             self.value(&property.value, place);
             self.misspelt_function(property, place);

@@ -8,7 +8,7 @@ use super::members::Owner;
 use super::model::Checker;
 use super::values::ValuePlace;
 use crate::configurator::choose;
-use crate::diagnostic::Check;
+use crate::diagnostic::{Check, Diagnostic};
 use crate::expr::{is_template, raw_template_facts};
 use crate::task::ChooseError;
 use crate::text::most_similar;
@@ -42,11 +42,8 @@ impl<'a> Checker<'a> {
             let subject = || format!("input `{name}` of {}", subject());
             let open_variables = RESULT_INPUTS.contains(&&**name);
             let place = ValuePlace {
-                owner,
-                within,
-                span,
-                subject: &subject,
                 open_variables,
+                ..ValuePlace::new(owner, within, span, &subject)
             };
             match value {
                 Value::Str(text) if open_variables && is_template(text) => {
@@ -62,17 +59,12 @@ impl<'a> Checker<'a> {
         };
         for value in implementation.environment.values() {
             let subject = || format!("the environment of {}", subject());
-            let place = ValuePlace {
-                owner,
-                within,
-                span: implementation.span,
-                subject: &subject,
-                open_variables: false,
-            };
+            let place = ValuePlace::new(owner, within, implementation.span, &subject);
             self.value(value, place);
         }
         if let Err(error) = choose(operation) {
-            self.unusable(&error, implementation, &subject);
+            let interface = operation.reference.interface.as_str();
+            self.unusable(&error, interface, implementation, &subject);
         }
         match &implementation.kind {
             // The properties of an artifact supply the inputs of its configurator.
@@ -92,6 +84,7 @@ impl<'a> Checker<'a> {
     fn unusable(
         &mut self,
         error: &ChooseError,
+        interface: &str,
         implementation: &Implementation,
         subject: &dyn Fn() -> String,
     ) {
@@ -102,7 +95,18 @@ impl<'a> Checker<'a> {
             ChooseError::TaskOnRemoteHost => Check::UnknownConfiguratorInput,
         };
         let message = format!("{} cannot run: {error}", subject());
-        self.error(check, message, implementation.span, "", None);
+        let problem = if interface == "Install" || self.lenient {
+            // Only a check or a discovery runs such an operation.
+            Diagnostic::warning(message)
+        } else {
+            Diagnostic::error(message)
+        };
+        self.report(
+            problem
+                .label(implementation.span, "")
+                .check(check)
+                .contained(),
+        );
     }
 
     /// Reports misspelt inputs of a configurator, and those that it needs and lacks.

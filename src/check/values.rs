@@ -11,6 +11,16 @@ use crate::text::did_you_mean;
 use crate::tosca::NodeTemplate;
 use crate::value::Value;
 
+/// Checks whose findings may be extensions of other TOSCA tools.
+const OPEN_CHECKS: [Check; 6] = [
+    Check::UnknownAttribute,
+    Check::UnknownTemplate,
+    Check::UnknownArtifact,
+    Check::UnknownOperation,
+    Check::InvalidWorkflow,
+    Check::UnknownFunction,
+];
+
 /// The place of a value in the model.
 #[derive(Clone, Copy)]
 pub(super) struct ValuePlace<'a> {
@@ -22,6 +32,26 @@ pub(super) struct ValuePlace<'a> {
     pub(super) subject: &'a dyn Fn() -> String,
     /// Whether templates of the value have variables that are not known statically.
     pub(super) open_variables: bool,
+    /// Whether the value is the default of a type.
+    pub(super) is_default: bool,
+}
+
+impl<'a> ValuePlace<'a> {
+    pub(super) fn new(
+        owner: Owner<'a>,
+        within: Option<&'a NodeTemplate>,
+        span: Span,
+        subject: &'a dyn Fn() -> String,
+    ) -> Self {
+        Self {
+            owner,
+            within,
+            span,
+            subject,
+            open_variables: false,
+            is_default: false,
+        }
+    }
 }
 
 impl<'a> Checker<'a> {
@@ -82,8 +112,15 @@ impl<'a> Checker<'a> {
         hint: Option<String>,
     ) {
         let span = narrow(self.sources, span, word);
-        let problem = Diagnostic::error(message).label(span, "").help_if(hint);
-        self.report(problem.check(check).contained());
+        let is_misspelt = hint
+            .as_ref()
+            .is_some_and(|hint| hint.starts_with("did you mean"));
+        let problem = match check {
+            Check::UndeclaredInput if self.lenient && !is_misspelt => Diagnostic::warning(message),
+            check if self.lenient && OPEN_CHECKS.contains(&check) => Diagnostic::warning(message),
+            _ => Diagnostic::error(message).contained(),
+        };
+        self.report(problem.label(span, "").help_if(hint).check(check));
     }
 
     fn input(&mut self, name: &Arc<str>, place: ValuePlace<'_>) {
@@ -137,7 +174,12 @@ impl<'a> Checker<'a> {
         let Some(node) = found else { return };
         if !may_have(self.topology, node, name, &self.settable) && !self.is_substitutable(node) {
             let of = format!("node template `{}` of type `{}`", node.name, node.type_name);
+            // A topology that substitutes for the node has exactly the outputs that it declares.
+            let lenient = self.lenient;
+            self.lenient &= node.representative.is_none()
+                && !self.substitutable.contains(&node.node_type.key);
             self.undeclared_member(read, &of, &declared_names(node), place);
+            self.lenient = lenient;
         }
     }
 
@@ -216,6 +258,8 @@ impl<'a> Checker<'a> {
                 }
             },
         };
+        // The default of a type may read an artifact that only some templates have.
+        let node = node.filter(|_| !place.is_default);
         let Some(node) = node.filter(|node| !node.artifacts.contains_key(name)) else {
             return;
         };

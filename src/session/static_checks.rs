@@ -33,6 +33,7 @@ pub(crate) fn static_problems(session: &Session) -> Diagnostics {
         variables: variables.map(|var| Arc::from(var.name.as_str())).collect(),
         surroundings: Some(&Machine(&system)),
         base_dir,
+        lenient: false,
     };
     check_model(&session.service, checks)
 }

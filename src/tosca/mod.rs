@@ -31,7 +31,6 @@ mod portable;
 mod problems;
 mod property;
 mod reader;
-mod references;
 mod relationship;
 mod requirement_problems;
 mod requirement_resolver;

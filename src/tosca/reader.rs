@@ -16,7 +16,6 @@ use super::nesting::flatten;
 use super::node_template::{NodeReader, UnmatchedTemplate};
 use super::options::ReadOptions;
 use super::overlay::{decorators, overrides, written_node_templates};
-use super::references::dangling_references;
 use super::relationship::PlainRelationships;
 use super::requirement_resolver::RequirementResolver;
 use super::scope::{TypeScope, description, values_at};
@@ -65,14 +64,8 @@ pub fn read(
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);
     let substitutable = patterns.iter().filter_map(TopologyDraft::substitution);
-    let substitutable = substitutable.filter_map(|substitution| substitution.type_key);
-    let substitutable = substitutable.collect();
+    let substitutable = substitutable.filter_map(|it| it.type_key).collect();
     drop(patterns);
-    if options.check_references {
-        for problem in dangling_references(&topology, &substitutable) {
-            types.problems.report(problem);
-        }
-    }
     let decorators = decorators(&files);
     let unused = types.unused();
     if options.check_unused {
@@ -89,6 +82,7 @@ pub fn read(
         own_topology: map.get("topology_template").cloned(),
         overrides: overrides.unwrap_or_default(),
         topology: Arc::new(topology),
+        substitutable,
         types: Arc::new(types),
     };
     let problems = unused.downgrade_errors(template.types.take_problems(), root.span().source);

@@ -3,6 +3,7 @@
 //! [`super::read`] creates a [`ServiceTemplate`]; planning and export use it. This file holds data and
 //! lookups only. Values that may contain expressions are stored unevaluated.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -26,6 +27,8 @@ pub struct ServiceTemplate {
     /// The types that the template declares or imports, and the built-in types.
     pub types: Arc<Types>,
     pub topology: Arc<TopologyTemplate>,
+    /// The node types that topologies of imported files can substitute for.
+    pub substitutable: HashSet<TypeKey>,
     pub metadata: Map,
     pub description: Option<Arc<str>>,
     /// The unparsed declarations of repositories, by name.

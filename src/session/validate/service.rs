@@ -1,8 +1,10 @@
 //! Validates service templates without an ensemble, as a file or in a CSAR.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::csar_files::missing_files;
+use crate::check::{ModelChecks, check_model};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::project::{Csar, FileLoader};
 use crate::session::FileImporter;
@@ -83,7 +85,22 @@ fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRe
     let sources = importer.loader.sources();
     let secrets = LiteralSecrets::find(&root, None, service.as_ref(), sources);
     importer.loader.hide(&secrets.spans);
-    Ok((service, secrets.hide_in(problems)))
+    let mut problems = secrets.hide_in(problems);
+    if let Some(service) = service.as_ref().filter(|_| !problems.stop_loading()) {
+        problems.append(check_model(
+            service,
+            ModelChecks {
+                sources: importer.loader.sources(),
+                given_inputs: HashSet::new(),
+                recorded_names: HashSet::new(),
+                variables: HashSet::new(),
+                surroundings: None,
+                base_dir: base,
+                lenient: !is_unfurl(&root),
+            },
+        ));
+    }
+    Ok((service, problems))
 }
 
 /// Whether the template uses Unfurl's own TOSCA version.
