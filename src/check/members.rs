@@ -32,7 +32,12 @@ pub(super) enum Owner<'a> {
     /// The topology, for outputs and inputs.
     Topology,
     Node(&'a NodeTemplate),
-    Relationship(&'a RelationshipTemplate),
+    Relationship {
+        relationship: &'a RelationshipTemplate,
+        /// The ends of the relationship, if they are known.
+        source: Option<&'a NodeTemplate>,
+        target: Option<&'a NodeTemplate>,
+    },
     /// An entity whose attributes are not known statically, such as an artifact.
     Other,
 }
@@ -92,6 +97,37 @@ fn nested_has(
                 || inner.node_type.attributes.contains_key(name)
                 || sets_unknown_names(inner)
         })
+}
+
+/// Returns the nodes that a node is hosted on, the nearest first. `None` if one of them is not known.
+pub(super) fn hosts_of<'t>(
+    topology: &'t TopologyTemplate,
+    node: &'t NodeTemplate,
+) -> Option<Vec<&'t NodeTemplate>> {
+    let mut hosts = Vec::new();
+    let mut current = node;
+    while let Some(name) = current.host() {
+        let host = topology.nodes.get(name.as_str())?;
+        // A circle is reported elsewhere.
+        if hosts.len() > topology.nodes.len() {
+            return None;
+        }
+        hosts.push(&**host);
+        current = host;
+    }
+    let is_open = |node: &NodeTemplate| {
+        node.requirements
+            .iter()
+            .any(|it| it.is_host() && it.target.is_none())
+    };
+    (!hosts.is_empty() && !is_open(current)).then_some(hosts)
+}
+
+/// Whether a capability of a node has the property or attribute.
+pub(super) fn capability_has(node: &NodeTemplate, name: &str) -> bool {
+    node.capabilities.values().any(|capability| {
+        capability.properties.contains_key(name) || capability.attributes.contains_key(name)
+    })
 }
 
 /// Returns the names that a node declares, for hints.

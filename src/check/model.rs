@@ -1,7 +1,7 @@
 //! Walks through a model and checks each of its parts.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -11,11 +11,10 @@ use super::settable::SettableNames;
 use super::surroundings::Surroundings;
 use super::values::ValuePlace;
 use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources, Span};
-use crate::expr::function_names;
 use crate::text::did_you_mean;
 use crate::tosca::{
-    NodeTemplate, Operations, Property, PropertyDef, RelationshipTemplate, ServiceTemplate,
-    TopologyTemplate, TypeKey, WorkflowActivity,
+    ImplementationKind, NodeTemplate, Operations, Property, PropertyDef, RelationshipTemplate,
+    ServiceTemplate, TopologyTemplate, TypeKey, WorkflowActivity,
 };
 use crate::value::Value;
 
@@ -50,6 +49,7 @@ pub fn check_model(service: &ServiceTemplate, checks: ModelChecks<'_>) -> Diagno
         settable: SettableNames::of(topology, checks.recorded_names),
         variables: checks.variables,
         called: called_with_inputs(topology),
+        commands: commands_of(topology),
         seen: HashSet::new(),
         reported: HashSet::new(),
         problems: Diagnostics::default(),
@@ -86,6 +86,42 @@ fn called_with_inputs(topology: &TopologyTemplate) -> HashSet<String> {
     called
 }
 
+/// Returns the texts of all commands.
+fn commands_of(topology: &TopologyTemplate) -> Vec<Arc<str>> {
+    let mut commands = Vec::new();
+    let mut seen = HashSet::new();
+    for operation in topology
+        .nodes
+        .values()
+        .flat_map(|node| node.operations.iter())
+    {
+        if !seen.insert(Arc::as_ptr(operation)) {
+            continue;
+        }
+        for name in ["command", "cmd", "run"] {
+            add_texts(
+                operation.inputs.get(name).unwrap_or(&Value::Null),
+                &mut commands,
+            );
+        }
+        if let Some(ImplementationKind::Command(command)) =
+            operation.implementation.as_ref().map(|it| &it.kind)
+        {
+            commands.push(Arc::clone(command));
+        }
+    }
+    commands
+}
+
+fn add_texts(value: &Value, texts: &mut Vec<Arc<str>>) {
+    match value {
+        Value::Str(text) => texts.push(Arc::clone(text)),
+        Value::List(items) => items.iter().for_each(|item| add_texts(item, texts)),
+        Value::Map(map) => map.values().for_each(|item| add_texts(item, texts)),
+        _ => {}
+    }
+}
+
 /// The variables that tasks have.
 const TASK_VARIABLES: [&str; 12] = [
     "inputs",
@@ -114,6 +150,8 @@ pub(super) struct Checker<'a> {
     pub(super) variables: HashSet<Arc<str>>,
     /// The names of operations that workflows or delegates call with inputs of their own.
     pub(super) called: HashSet<String>,
+    /// The commands of all operations, which may write files.
+    commands: Vec<Arc<str>>,
     /// Shared parts of types that were checked before, with the type that they were checked for.
     seen: HashSet<(usize, usize)>,
     reported: HashSet<(Check, Span)>,
@@ -144,6 +182,42 @@ impl<'a> Checker<'a> {
         node.has_directive("substitute") && node.representative.is_none()
     }
 
+    /// Whether a command mentions the file, so that a task may write it.
+    pub(super) fn is_mentioned(&self, path: &str) -> bool {
+        let name = Path::new(path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(path);
+        self.settable.contains(name) || self.commands.iter().any(|command| command.contains(name))
+    }
+
+    /// Returns a hint if a file exists in none of the folders. `None` if it exists or may not be looked at.
+    pub(super) fn missing_file(
+        &self,
+        path: &str,
+        folders: &mut dyn Iterator<Item = PathBuf>,
+    ) -> Option<String> {
+        let surroundings = self.surroundings?;
+        let mut similar = None;
+        for folder in folders {
+            let full = folder.join(path);
+            if surroundings.exists(&full) != Some(false) {
+                return None;
+            }
+            let (parent, name) = (full.parent()?, full.file_name()?.to_str()?);
+            let names = surroundings.list(parent);
+            let found = did_you_mean(name, names.iter().map(String::as_str));
+            similar = similar.or_else(|| {
+                let found = found?;
+                let before = path.strip_suffix(name).unwrap_or_default();
+                Some(found.replacen('`', &format!("`{before}"), 1))
+            });
+        }
+        Some(similar.unwrap_or_else(|| {
+            format!("create `{path}` in the folder of the ensemble, or correct the path")
+        }))
+    }
+
     /// Whether a shared part is met for the first time for a type.
     pub(super) fn is_new<T: ?Sized, U>(&mut self, part: &Arc<T>, of: &Arc<U>) -> bool {
         let key = (
@@ -166,7 +240,7 @@ impl<'a> Checker<'a> {
             self.node(node);
         }
         for relationship in topology.relationships.values() {
-            self.relationship(relationship, None);
+            self.relationship(relationship, None, None);
         }
         for workflow in topology.workflows.values() {
             self.workflow(workflow);
@@ -201,7 +275,9 @@ impl<'a> Checker<'a> {
         for requirement in &node.requirements {
             let relationship = &requirement.relationship;
             if requirement.target.is_some() && self.is_new(relationship, &node.node_type) {
-                self.relationship(relationship, Some(node));
+                let target = requirement.target.as_ref();
+                let target = target.and_then(|name| self.topology.nodes.get(name));
+                self.relationship(relationship, Some(node), target.map(|node| &**node));
             }
         }
         self.requirements(node);
@@ -211,9 +287,14 @@ impl<'a> Checker<'a> {
         &mut self,
         relationship: &'a RelationshipTemplate,
         source: Option<&'a NodeTemplate>,
+        target: Option<&'a NodeTemplate>,
     ) {
         let within = source.filter(|node| node.nested_in.is_some());
-        let owner = Owner::Relationship(relationship);
+        let owner = Owner::Relationship {
+            relationship,
+            source,
+            target,
+        };
         let subject = || match &relationship.name {
             Some(name) => format!("relationship template `{name}`"),
             None => format!("relationship of type `{}`", relationship.type_name),
@@ -240,30 +321,6 @@ impl<'a> Checker<'a> {
                 ..ValuePlace::new(owner, within, property.span, &subject)
             };
             self.value(&property.value, place);
-            self.misspelt_function(property, place);
-        }
-    }
-
-    /// Reports a map that looks like the call of a function, but whose key is misspelt.
-    fn misspelt_function(&mut self, property: &Property, place: ValuePlace<'_>) {
-        let Value::Map(map) = &property.value else {
-            return;
-        };
-        let Some(name) = map.keys().next().filter(|_| map.len() == 1) else {
-            return;
-        };
-        if !name.starts_with("get_") || function_names().any(|known| known == &**name) {
-            return;
-        }
-        if let Some(hint) = did_you_mean(name, function_names()) {
-            let message = format!("`{name}` of {} is not a function", (place.subject)());
-            self.error(
-                Check::UnknownFunction,
-                message,
-                place.span,
-                name,
-                Some(hint),
-            );
         }
     }
 

@@ -8,6 +8,58 @@ pub(super) fn narrow(sources: &Sources, span: Span, word: &str) -> Span {
     find(sources, span, word).unwrap_or(span)
 }
 
+/// Returns the place of the key of a value: the word before the colon in front of the value.
+pub(super) fn key_before(sources: &Sources, value: Span, key: &str) -> Span {
+    let found = || {
+        let text = &sources.get(value.source)?.text;
+        let before = text.get(..value.start as usize)?;
+        let at = before.rfind(key)?;
+        let between = before[at + key.len()..].trim_matches(['"', '\'', ' ', '\n', '\r', '\t']);
+        let start = u32::try_from(at).ok()?;
+        let span = Span::new(value.source, start, start + u32::try_from(key.len()).ok()?);
+        between.strip_prefix(':').map(|_| span)
+    };
+    found().unwrap_or(value)
+}
+
+/// Returns the place of a line of a template that a value contains. The first line has the number 1.
+pub(super) fn template_line(
+    sources: &Sources,
+    span: Span,
+    template: &str,
+    line: usize,
+) -> Option<Span> {
+    let wanted = template.trim().lines().nth(line.checked_sub(1)?)?.trim();
+    let text = sources
+        .get(span.source)?
+        .text
+        .get(span.start as usize..span.end as usize)?;
+    // Equal lines may come before: count those of the template up to the wanted one.
+    let same = template
+        .trim()
+        .lines()
+        .take(line)
+        .filter(|own| own.trim() == wanted)
+        .count();
+    let mut start = 0;
+    let mut seen = 0;
+    for own in text.split_inclusive('\n') {
+        if let Some(at) = own.find(wanted).filter(|_| !wanted.is_empty()) {
+            seen += 1;
+            if seen == same {
+                let from = span.start + u32::try_from(start + at).ok()?;
+                return Some(Span::new(
+                    span.source,
+                    from,
+                    from + u32::try_from(wanted.len()).ok()?,
+                ));
+            }
+        }
+        start += own.len();
+    }
+    None
+}
+
 fn find(sources: &Sources, span: Span, word: &str) -> Option<Span> {
     if word.is_empty() || !span.is_some() {
         return None;

@@ -1,19 +1,20 @@
 //! Checks operations: their configurators, inputs and files.
 
-use std::path::Path;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::input_names::{InputNames, input_names};
-use super::members::Owner;
+use super::members::{Owner, is_keyword};
 use super::model::Checker;
+use super::narrow::{key_before, narrow, template_line};
 use super::values::ValuePlace;
 use crate::configurator::choose;
-use crate::diagnostic::{Check, Diagnostic};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::expr::{is_template, raw_template_facts};
 use crate::task::ChooseError;
-use crate::text::most_similar;
+use crate::text::{did_you_mean, most_similar};
 use crate::tosca::{
-    Implementation, ImplementationKind, NodeTemplate, Operation, configurator_names,
+    Artifact, Implementation, ImplementationKind, NodeTemplate, Operation, configurator_names,
 };
 use crate::value::Value;
 
@@ -31,19 +32,24 @@ impl<'a> Checker<'a> {
         if !operation.is_implemented() {
             return;
         }
-        let within = node.filter(|node| node.nested_in.is_some());
         let subject = || format!("operation `{}` of {}", operation.reference, of());
+        let misspelt = self.misspelt_inputs(operation);
+        let within = node.filter(|node| node.nested_in.is_some());
         for (name, value) in &operation.inputs {
-            let span = operation
-                .input_spans
-                .get(name)
-                .copied()
-                .unwrap_or(operation.span);
-            let subject = || format!("input `{name}` of {}", subject());
-            let open_variables = RESULT_INPUTS.contains(&&**name);
+            let meant = misspelt.get(name).copied().unwrap_or(name);
+            let span = operation.input_spans.get(name).copied();
+            let span = span.unwrap_or(operation.span);
+            if misspelt.contains_key(name) {
+                let message = format!("the configurator of {} has no input `{name}`", subject());
+                let hint = Some(format!("did you mean `{meant}`?"));
+                let key = key_before(self.sources, span, name);
+                self.error(Check::UnknownConfiguratorInput, message, key, "", hint);
+            }
+            let of_input = || format!("input `{name}` of {}", subject());
+            let open_variables = RESULT_INPUTS.contains(&meant);
             let place = ValuePlace {
                 open_variables,
-                ..ValuePlace::new(owner, within, span, &subject)
+                ..ValuePlace::new(owner, within, span, &of_input)
             };
             match value {
                 Value::Str(text) if open_variables && is_template(text) => {
@@ -57,26 +63,221 @@ impl<'a> Checker<'a> {
         let Some(implementation) = &operation.implementation else {
             return;
         };
-        for value in implementation.environment.values() {
-            let subject = || format!("the environment of {}", subject());
-            let place = ValuePlace::new(owner, within, implementation.span, &subject);
-            self.value(value, place);
+        for (name, value) in &implementation.environment {
+            let of_variable = || format!("variable `{name}` of {}", subject());
+            let span = self.text_place(implementation.span, value);
+            self.value(value, ValuePlace::new(owner, within, span, &of_variable));
         }
+        self.implementation(
+            operation,
+            implementation,
+            owner,
+            node,
+            misspelt.is_empty(),
+            &subject,
+        );
+    }
+
+    /// Returns the place of a value that is a text, within the place of the whole.
+    fn text_place(&self, whole: Span, value: &Value) -> Span {
+        let first = value.as_str().and_then(|text| text.trim().lines().next());
+        let found = first.and_then(|line| template_line(self.sources, whole, line, 1));
+        found.unwrap_or(whole)
+    }
+
+    /// Checks the configurator, the program and the host of an operation.
+    fn implementation(
+        &mut self,
+        operation: &'a Operation,
+        implementation: &'a Implementation,
+        owner: Owner<'a>,
+        node: Option<&'a NodeTemplate>,
+        needs_inputs: bool,
+        subject: &dyn Fn() -> String,
+    ) {
         if let Err(error) = choose(operation) {
             let interface = operation.reference.interface.as_str();
-            self.unusable(&error, interface, implementation, &subject);
+            self.unusable(&error, interface, implementation, subject);
         }
+        self.operation_host(implementation, node, subject);
         match &implementation.kind {
             // The properties of an artifact supply the inputs of its configurator.
             ImplementationKind::Configurator(name) if implementation.primary.is_none() => {
-                if let Some(names) = input_names(name) {
-                    self.configurator_inputs(operation, names, &subject);
+                if let Some(names) = input_names(name).filter(|_| needs_inputs) {
+                    self.required_inputs(operation, names, subject);
+                }
+                if &**name == "Delegate" {
+                    self.delegate(operation, owner, node, subject);
                 }
             }
             ImplementationKind::Command(command) => {
-                self.command(operation, implementation, command, &subject)
+                self.command(operation, implementation, command, subject);
             }
             _ => {}
+        }
+        if let Some(artifact) = &implementation.primary {
+            self.artifact_file(artifact, subject);
+        }
+    }
+
+    /// Reports the file of an executed artifact that does not exist.
+    fn artifact_file(&mut self, artifact: &Artifact, subject: &dyn Fn() -> String) {
+        let Some(file) = artifact.file.as_str().filter(|file| !is_template(file)) else {
+            return;
+        };
+        let is_script = artifact.definition.info.is_derived_from("tosca.artifacts.Implementation")
+            || artifact.definition.info.is_derived_from("unfurl.artifacts.ShellExecutable");
+        let is_plain =
+            !file.is_empty() && !file.starts_with(['/', '~', '$']) && !file.contains(':');
+        let has_contents = artifact.fields.contains_key("contents");
+        if !is_script
+            || !is_plain
+            || artifact.repository.is_some()
+            || has_contents
+            || self.is_mentioned(file)
+        {
+            return;
+        }
+        let folders = [self.base_dir.to_path_buf(), artifact.base_dir.to_path_buf()];
+        if let Some(hint) = self.missing_file(file, &mut folders.into_iter()) {
+            let message = format!(
+                "the file `{file}` of artifact `{}` for {} does not exist",
+                artifact.name,
+                subject()
+            );
+            let span = self.after(artifact.span, file);
+            self.error(Check::MissingFile, message, span, file, Some(hint));
+        }
+    }
+
+    /// Returns the place of a word at or after a place, within the next lines.
+    fn after(&self, span: Span, word: &str) -> Span {
+        let end = span.end.saturating_add(400);
+        let wide = self.sources.get(span.source).map(|source| {
+            let end = source.text.floor_char_boundary(end as usize);
+            Span::new(
+                span.source,
+                span.start,
+                u32::try_from(end).unwrap_or(span.end),
+            )
+        });
+        let found = wide.map(|wide| narrow(self.sources, wide, word));
+        found.filter(|found| Some(*found) != wide).unwrap_or(span)
+    }
+
+    /// Reports an `operation_host` that is neither a keyword nor a node.
+    fn operation_host(
+        &mut self,
+        implementation: &Implementation,
+        node: Option<&NodeTemplate>,
+        subject: &dyn Fn() -> String,
+    ) {
+        let Some(host) = implementation.operation_host.as_deref() else {
+            return;
+        };
+        let within = node.filter(|node| node.nested_in.is_some());
+        let is_known = host.is_empty()
+            || host == "localhost"
+            || is_keyword(host)
+            || is_template(host)
+            || host.contains(['.', ':'])
+            || self.node_seen(host, within).is_some()
+            || self.settable.contains(host);
+        if !is_known {
+            let message = format!(
+                "the `operation_host` `{host}` of {} is not a node template",
+                subject()
+            );
+            let hint = did_you_mean(host, self.topology.nodes.keys().map(|name| name.as_str()));
+            let hint = hint.unwrap_or_else(|| {
+                "name a node template with an endpoint, or remove `operation_host` to run here"
+                    .to_owned()
+            });
+            let span = self.after(implementation.span, host);
+            self.error(Check::UnknownHost, message, span, host, Some(hint));
+        }
+    }
+
+    /// Reports a target or an operation of a `Delegate` that does not exist.
+    fn delegate(
+        &mut self,
+        operation: &Operation,
+        owner: Owner<'a>,
+        node: Option<&'a NodeTemplate>,
+        subject: &dyn Fn() -> String,
+    ) {
+        let span = |name: &str| {
+            operation
+                .input_spans
+                .get(name)
+                .copied()
+                .unwrap_or(operation.span)
+        };
+        let literal = |name: &str| match operation.inputs.get(name) {
+            Some(Value::Str(text)) if !is_template(text) => Some(Arc::clone(text)),
+            _ => None,
+        };
+        let target = match literal("target") {
+            Some(target) if is_keyword(&target) || target.contains([':', '.']) => return,
+            Some(target) => {
+                let within = node.filter(|node| node.nested_in.is_some());
+                let Some(found) = self.node_seen(&target, within) else {
+                    if self.settable.contains(&target) {
+                        return;
+                    }
+                    let message = format!(
+                        "the target `{target}` of {} is not a node template",
+                        subject()
+                    );
+                    let hint = did_you_mean(
+                        &target,
+                        self.topology.nodes.keys().map(|name| name.as_str()),
+                    );
+                    return self.error(
+                        Check::UnknownTemplate,
+                        message,
+                        span("target"),
+                        &target,
+                        hint,
+                    );
+                };
+                found
+            }
+            None if operation.inputs.contains_key("target") => return,
+            None => match owner {
+                Owner::Node(node) => node,
+                _ => return,
+            },
+        };
+        let Some(called) = literal("operation") else {
+            return;
+        };
+        let Some((interface, name)) = called.rsplit_once('.') else {
+            return;
+        };
+        let exists = target
+            .operations
+            .interface(interface)
+            .is_some_and(|found| found.operations.contains_key(name) || found.default.is_some());
+        if !exists {
+            let message = format!(
+                "{} calls `{called}`, which node template `{}` does not have",
+                subject(),
+                target.name
+            );
+            let names: Vec<_> = target
+                .operations
+                .iter()
+                .map(|it| it.reference.to_string())
+                .collect();
+            let hint = did_you_mean(&called, names.iter().map(String::as_str));
+            self.error(
+                Check::UnknownOperation,
+                message,
+                span("operation"),
+                &called,
+                hint,
+            );
         }
     }
 
@@ -109,48 +310,49 @@ impl<'a> Checker<'a> {
         );
     }
 
-    /// Reports misspelt inputs of a configurator, and those that it needs and lacks.
-    fn configurator_inputs(
+    /// Returns the misspelt inputs of an operation, with the inputs that are meant.
+    fn misspelt_inputs(&self, operation: &Operation) -> HashMap<Arc<str>, &'static str> {
+        let configurator = operation.implementation.as_ref().map(|it| &it.kind);
+        let Some(ImplementationKind::Configurator(configurator)) = configurator else {
+            return HashMap::new();
+        };
+        let Some(names) = input_names(configurator) else {
+            return HashMap::new();
+        };
+        let unknown = operation.inputs.keys().filter(|name| {
+            !names.known.contains(&&***name)
+                && !operation.input_defs.contains_key(*name)
+                && !is_read(operation, name)
+        });
+        let meant = unknown.filter_map(|name| {
+            let similar = most_similar(name, names.known.iter().copied())?;
+            // A similar input that has a value is meant by its own name.
+            let is_free = !operation.inputs.contains_key(similar);
+            is_free.then(|| (Arc::clone(name), similar))
+        });
+        meant.collect()
+    }
+
+    /// Reports an operation that lacks what its configurator needs.
+    fn required_inputs(
         &mut self,
         operation: &Operation,
         names: InputNames,
         subject: &dyn Fn() -> String,
     ) {
-        let mut misspelt = false;
-        for name in operation.inputs.keys() {
-            let is_known = names.known.contains(&&**name);
-            if is_known || operation.input_defs.contains_key(name) || is_read(operation, name) {
-                continue;
-            }
-            let similar = most_similar(name, names.known.iter().copied());
-            // A similar input that has a value is meant by its own name.
-            let Some(similar) = similar.filter(|similar| !operation.inputs.contains_key(*similar))
-            else {
-                continue;
-            };
-            misspelt = true;
-            let span = operation
-                .input_spans
-                .get(name)
-                .copied()
-                .unwrap_or(operation.span);
-            let message = format!("the configurator of {} has no input `{name}`", subject());
-            let hint = Some(format!("did you mean `{similar}`?"));
-            self.error(Check::UnknownConfiguratorInput, message, span, name, hint);
-        }
         let has_required = names
             .required
             .iter()
             .any(|name| operation.inputs.contains_key(*name));
-        if names.required.is_empty() || has_required || misspelt || self.may_get_inputs(operation) {
+        if names.required.is_empty() || has_required || self.may_get_inputs(operation) {
             return;
         }
+        let required = names.required[0];
         let message = format!(
-            "{} has no input `{}`, which its configurator needs",
-            subject(),
-            names.required[0]
+            "{} has no input `{required}`, which its configurator needs",
+            subject()
         );
-        let hint = Some(format!("add `{}` to its `inputs`", names.required[0]));
+        let hint = Some(format!("add `{required}` to its `inputs`"));
         self.error(
             Check::MissingConfiguratorInput,
             message,
@@ -191,21 +393,25 @@ impl<'a> Checker<'a> {
             return;
         }
         if first.contains('/') {
-            let places = [self.base_dir.join(first), operation.base_dir.join(first)];
             let cwd = operation
                 .inputs
                 .get("cwd")
                 .is_some_and(|cwd| !cwd.is_null());
-            let is_missing = |path: &std::path::PathBuf| surroundings.exists(path) == Some(false);
-            if !cwd && places.iter().all(is_missing) && !self.may_be_written(first) {
+            let folders = [
+                self.base_dir.to_path_buf(),
+                operation.base_dir.to_path_buf(),
+            ];
+            if cwd || self.settable.contains(file_name(first)) {
+                return;
+            }
+            if let Some(hint) = self.missing_file(first, &mut folders.into_iter()) {
                 let message = format!("the script `{first}` of {} does not exist", subject());
-                let hint = Some(similar_file(first));
                 self.error(
                     Check::MissingFile,
                     message,
                     implementation.span,
                     first,
-                    hint,
+                    Some(hint),
                 );
             }
             return;
@@ -232,12 +438,11 @@ impl<'a> Checker<'a> {
             );
         }
     }
+}
 
-    /// Whether a task may write the file before another one runs it.
-    fn may_be_written(&self, path: &str) -> bool {
-        let name = Path::new(path).file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| self.settable.contains(name))
-    }
+/// Returns the last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Whether another part of an operation reads the input.
@@ -264,8 +469,4 @@ fn mentions(value: &Value, name: &str, depth: usize) -> bool {
                 .any(|(key, item)| key.contains(name) || mentions(item, name, depth + 1)),
             _ => false,
         }
-}
-
-fn similar_file(path: &str) -> String {
-    format!("create `{path}` in the folder of the ensemble, or correct the path")
 }

@@ -1,12 +1,17 @@
 //! Judges the facts about a value: names that do not exist, and syntax errors.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::members::{Owner, declared_names, is_keyword, may_have, relationship_may_have};
+use super::members::{
+    Owner, capability_has, declared_names, hosts_of, is_keyword, may_have, relationship_may_have,
+};
 use super::model::Checker;
-use super::narrow::narrow;
+use super::narrow::{narrow, template_line};
 use crate::diagnostic::{Check, Diagnostic, Span};
-use crate::expr::{Fact, MemberRead, facts, filter_hint, function_hint, needs_evaluation};
+use crate::expr::{
+    Fact, MemberRead, facts, filter_hint, function_hint, is_template, needs_evaluation, test_hint,
+};
 use crate::text::did_you_mean;
 use crate::tosca::NodeTemplate;
 use crate::value::Value;
@@ -70,36 +75,65 @@ impl<'a> Checker<'a> {
             Fact::Input(name) => self.input(&name, place),
             Fact::Member(read) => self.member(&read, place),
             Fact::Instance(name) => self.instance(&name, place),
+            Fact::Requirement(name) => self.requirement_path(&name, place),
             Fact::Artifact { entity, name } => self.artifact(&entity, &name, place),
+            Fact::File(path) => self.file(&path, place),
             Fact::UnknownFunction(name) => {
                 let message = format!("`{name}` of {} is not a function", (place.subject)());
                 let hint = function_hint(&name);
                 self.error(Check::UnknownFunction, message, place.span, &name, hint);
             }
-            Fact::Syntax { message, line } => {
-                let line = if line > 1 {
-                    format!(" (line {line} of it)")
-                } else {
-                    String::new()
-                };
-                let message = format!(
-                    "the template of {} has a syntax error: {message}{line}",
-                    (place.subject)()
-                );
-                self.error(Check::TemplateSyntax, message, place.span, "", None);
-            }
+            Fact::Syntax {
+                message,
+                text,
+                line,
+            } => self.syntax(&message, &text, line, place),
             Fact::Variable(name) if !place.open_variables => self.variable(&name, place),
+            Fact::ExpressionVariable(name) if !place.open_variables => {
+                self.expression_variable(&name, place);
+            }
             Fact::UnknownFilter(name) => {
                 let message = format!("`{name}` in {} is not a filter", (place.subject)());
-                let hint = filter_hint(&name);
-                self.error(Check::UnknownFilter, message, place.span, &name, hint);
+                self.error(
+                    Check::UnknownFilter,
+                    message,
+                    place.span,
+                    &name,
+                    filter_hint(&name),
+                );
             }
             Fact::UnknownTest(name) => {
                 let message = format!("`{name}` in {} is not a test", (place.subject)());
-                self.error(Check::UnknownFilter, message, place.span, &name, None);
+                self.error(
+                    Check::UnknownFilter,
+                    message,
+                    place.span,
+                    &name,
+                    test_hint(&name),
+                );
             }
-            Fact::Variable(_) | Fact::File(_) => {}
+            Fact::Variable(_) | Fact::ExpressionVariable(_) => {}
         }
+    }
+
+    fn syntax(&mut self, message: &str, text: &str, line: usize, place: ValuePlace<'_>) {
+        let kind = if is_template(text) {
+            "template"
+        } else {
+            "path"
+        };
+        let message = format!(
+            "the {kind} of {} has a syntax error: {message}",
+            (place.subject)()
+        );
+        let line = template_line(self.sources, place.span, text, line.max(1));
+        self.error(
+            Check::TemplateSyntax,
+            message,
+            line.unwrap_or(place.span),
+            "",
+            None,
+        );
     }
 
     /// Reports an error that concerns a part of the model only, at the place of a word.
@@ -139,7 +173,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns the node template with a name, seen from a template of the same topology.
-    fn node_seen(
+    pub(super) fn node_seen(
         &self,
         name: &str,
         within: Option<&NodeTemplate>,
@@ -153,33 +187,88 @@ impl<'a> Checker<'a> {
     }
 
     fn member(&mut self, read: &MemberRead, place: ValuePlace<'_>) {
-        let MemberRead { entity, name, .. } = read;
-        let found = match (&**entity, place.owner) {
-            ("SELF", Owner::Node(node)) => Some(node),
-            ("SELF", Owner::Relationship(relationship)) => {
-                if !relationship_may_have(relationship, name, &self.settable) {
-                    let of = format!("relationship type `{}`", relationship.type_name);
-                    self.undeclared_member(read, &of, &[], place);
-                }
-                return;
+        let Some(nodes) = self.nodes_of(&read.entity, place) else {
+            if let (Owner::Relationship { relationship, .. }, "SELF") = (place.owner, &*read.entity)
+                && !relationship_may_have(relationship, &read.name, &self.settable)
+            {
+                let of = format!("relationship type `{}`", relationship.type_name);
+                self.undeclared_member(read, &of, &[], place);
+            } else if !is_keyword(&read.entity) && !read.entity.starts_with('.') {
+                self.unknown_entity(read, place);
             }
-            (keyword, _) if is_keyword(keyword) || keyword.starts_with('.') => return,
-            _ => {
-                let Some(node) = self.node_seen(entity, place.within) else {
-                    return self.unknown_entity(read, place);
-                };
-                Some(&**node)
-            }
+            return;
         };
-        let Some(node) = found else { return };
-        if !may_have(self.topology, node, name, &self.settable) && !self.is_substitutable(node) {
-            let of = format!("node template `{}` of type `{}`", node.name, node.type_name);
-            // A topology that substitutes for the node has exactly the outputs that it declares.
-            let lenient = self.lenient;
-            self.lenient &= node.representative.is_none()
-                && !self.substitutable.contains(&node.node_type.key);
-            self.undeclared_member(read, &of, &declared_names(node), place);
-            self.lenient = lenient;
+        let name = &read.name;
+        let has = |node: &&NodeTemplate| {
+            may_have(self.topology, node, name, &self.settable) || self.is_substitutable(node)
+        };
+        if nodes.iter().any(|node| has(node)) {
+            return self.capability_member(read, &nodes, place);
+        }
+        let Some(node) = nodes.first() else { return };
+        if &*read.entity == "TARGET" && capability_has(node, name) {
+            return;
+        }
+        let of = format!("node template `{}` of type `{}`", node.name, node.type_name);
+        // A topology that substitutes for the node has exactly the outputs that it declares.
+        let lenient = self.lenient;
+        self.lenient &=
+            node.representative.is_none() && !self.substitutable.contains(&node.node_type.key);
+        self.undeclared_member(read, &of, &declared_names(node), place);
+        self.lenient = lenient;
+    }
+
+    /// Checks the property of a capability of a node.
+    fn capability_member(
+        &mut self,
+        read: &MemberRead,
+        nodes: &[&NodeTemplate],
+        place: ValuePlace<'_>,
+    ) {
+        let ([node], [property, ..]) = (nodes, read.rest.as_slice()) else {
+            return;
+        };
+        let Some(capability) = node.capabilities.get(&read.name) else {
+            return;
+        };
+        let is_member =
+            node.properties.contains_key(&read.name) || node.attributes.contains_key(&read.name);
+        let own = &capability.capability_type;
+        let has = own.open
+            || own.properties.contains_key(property)
+            || own.attributes.contains_key(property)
+            || capability.properties.contains_key(property)
+            || capability.attributes.contains_key(property)
+            || property.starts_with('.')
+            || self.settable.contains(property);
+        if is_member || has {
+            return;
+        }
+        let message = format!(
+            "{} reads `{property}`, which capability `{}` of type `{}` does not declare",
+            (place.subject)(),
+            read.name,
+            capability.type_name
+        );
+        let names = own.properties.keys().chain(own.attributes.keys());
+        let hint = did_you_mean(property, names.map(|name| &**name));
+        self.error(Check::UnknownAttribute, message, place.span, property, hint);
+    }
+
+    /// Returns the nodes that a name or keyword stands for. `None` if they are not known.
+    fn nodes_of<'n>(&self, entity: &str, place: ValuePlace<'n>) -> Option<Vec<&'n NodeTemplate>>
+    where
+        'a: 'n,
+    {
+        match (entity, place.owner) {
+            ("SELF", Owner::Node(node)) => Some(vec![node]),
+            ("HOST", Owner::Node(node)) => hosts_of(self.topology, node),
+            ("SOURCE", Owner::Relationship { source, .. }) => source.map(|node| vec![node]),
+            ("TARGET", Owner::Relationship { target, .. }) => target.map(|node| vec![node]),
+            (keyword, _) if is_keyword(keyword) || keyword.starts_with('.') => None,
+            _ => self
+                .node_seen(entity, place.within)
+                .map(|node| vec![&**node]),
         }
     }
 
@@ -236,9 +325,7 @@ impl<'a> Checker<'a> {
             (place.subject)()
         );
         let hint = did_you_mean(name, self.topology.nodes.keys().map(|name| name.as_str()));
-        let span = narrow(self.sources, place.span, name);
-        let problem = Diagnostic::warning(message).label(span, "").help_if(hint);
-        self.report(problem.check(Check::EmptyPath));
+        self.warning(Check::EmptyPath, message, place.span, name, hint);
     }
 
     fn artifact(&mut self, entity: &Arc<str>, name: &Arc<str>, place: ValuePlace<'_>) {
@@ -252,7 +339,7 @@ impl<'a> Checker<'a> {
                         function: "get_artifact",
                         entity: Arc::clone(entity),
                         name: Arc::clone(name),
-                        ends: true,
+                        rest: Vec::new(),
                     };
                     return self.unknown_entity(&read, place);
                 }
@@ -273,6 +360,78 @@ impl<'a> Checker<'a> {
         );
         let hint = did_you_mean(name, node.artifacts.keys().map(|name| &**name));
         self.error(Check::UnknownArtifact, message, place.span, name, hint);
+    }
+
+    /// Reports a path through a requirement that the own node does not have.
+    fn requirement_path(&mut self, name: &Arc<str>, place: ValuePlace<'_>) {
+        let Owner::Node(node) = place.owner else {
+            return;
+        };
+        let declared = &node.node_type.requirements;
+        if declared.contains_key(name) || node.requirements.iter().any(|it| it.name == *name) {
+            return;
+        }
+        let message = format!(
+            "{} looks for the requirement `{name}`, which node template `{}` does not have",
+            (place.subject)(),
+            node.name
+        );
+        let names = declared
+            .keys()
+            .chain(node.requirements.iter().map(|it| &it.name));
+        let hint = did_you_mean(name, names.map(|name| &**name));
+        self.warning(Check::EmptyPath, message, place.span, name, hint);
+    }
+
+    /// Reports a warning at the place of a word.
+    pub(super) fn warning(
+        &mut self,
+        check: Check,
+        message: String,
+        span: Span,
+        word: &str,
+        hint: Option<String>,
+    ) {
+        let span = narrow(self.sources, span, word);
+        let problem = Diagnostic::warning(message).label(span, "");
+        self.report(problem.help_if(hint).check(check));
+    }
+
+    /// Reports a file that an expression reads and that does not exist.
+    fn file(&mut self, path: &Arc<str>, place: ValuePlace<'_>) {
+        if path.starts_with(['/', '~', '$']) || self.is_mentioned(path) {
+            return;
+        }
+        let own = self
+            .sources
+            .get(place.span.source)
+            .and_then(|source| source.path.parent());
+        let folders = [Some(self.base_dir), own];
+        let mut folders = folders.into_iter().flatten().map(Path::to_path_buf);
+        let hint = match self.missing_file(path, &mut folders) {
+            None => return,
+            Some(hint) => hint,
+        };
+        let message = format!(
+            "{} reads the file `{path}`, which does not exist",
+            (place.subject)()
+        );
+        self.error(Check::MissingFile, message, place.span, path, Some(hint));
+    }
+
+    fn expression_variable(&mut self, name: &Arc<str>, place: ValuePlace<'_>) {
+        if self.variables.contains(name) {
+            return;
+        }
+        let message = format!(
+            "the expression of {} uses the variable `${name}`, which nothing sets",
+            (place.subject)()
+        );
+        let text = self.sources.text(place.span);
+        let words = text.split(|at: char| !at.is_alphanumeric() && at != '_');
+        let others = words.filter(|word| *word != &**name && !word.is_empty());
+        let hint = did_you_mean(name, others);
+        self.warning(Check::EmptyPath, message, place.span, name, hint);
     }
 
     fn variable(&mut self, name: &Arc<str>, place: ValuePlace<'_>) {

@@ -18,7 +18,7 @@ impl<'a> Checker<'a> {
         }
         for step in workflow.steps.values() {
             let subject = format!("step `{}` of workflow `{}`", step.name, workflow.name);
-            if !self.target(&step.target, step.span, &subject) {
+            if !self.target(&step.target, step.value_span, &subject) {
                 continue;
             }
             for activity in &step.activities {
@@ -71,7 +71,14 @@ impl<'a> Checker<'a> {
                         .collect();
                     let hint =
                         did_you_mean(&operation.to_string(), names.iter().map(String::as_str));
-                    self.error(Check::UnknownOperation, message, step.span, "", hint);
+                    let word = operation.to_string();
+                    self.error(
+                        Check::UnknownOperation,
+                        message,
+                        step.value_span,
+                        &word,
+                        hint,
+                    );
                 }
             }
             WorkflowActivity::Inline { workflow, .. } => {
@@ -80,7 +87,13 @@ impl<'a> Checker<'a> {
                     let message =
                         format!("{subject} runs the workflow `{workflow}`, which does not exist");
                     let hint = did_you_mean(workflow, known.keys().map(|name| &**name));
-                    self.error(Check::InvalidWorkflow, message, step.span, "", hint);
+                    self.error(
+                        Check::InvalidWorkflow,
+                        message,
+                        step.value_span,
+                        workflow,
+                        hint,
+                    );
                 }
             }
             WorkflowActivity::Delegate { .. } | WorkflowActivity::SetState(_) => {}

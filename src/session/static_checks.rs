@@ -60,6 +60,12 @@ impl Surroundings for Machine<'_> {
         self.0.check_read(path).ok().map(|()| self.0.exists(path))
     }
 
+    fn list(&self, folder: &Path) -> Vec<String> {
+        let found = self.0.list(folder).unwrap_or_default().into_iter();
+        let name = |path: std::path::PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+        found.filter_map(name).collect()
+    }
+
     fn has_program(&self, name: &str) -> bool {
         self.0.which(name).is_some()
     }

@@ -53,7 +53,10 @@ pub struct WorkflowStep {
     pub on_success: Vec<Arc<str>>,
     /// The steps that follow if this one fails.
     pub on_failure: Vec<Arc<str>>,
+    /// The location of the name.
     pub span: Span,
+    /// The location of the whole step.
+    pub value_span: Span,
 }
 
 /// An activity of a workflow step.

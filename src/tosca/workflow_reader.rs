@@ -115,6 +115,7 @@ impl TypeScope<'_> {
             on_success: names("on_success"),
             on_failure: names("on_failure"),
             span: entry.key_span,
+            value_span: entry.value.span(),
         })
     }
 

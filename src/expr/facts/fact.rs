@@ -21,9 +21,15 @@ pub enum Fact {
     Instance(Arc<str>),
     /// A file is read by its path.
     File(Arc<str>),
+    /// A path that starts at a requirement of the own node, such as `.targets::db`. The text is the requirement.
+    Requirement(Arc<str>),
+    /// A variable of an expression that the expression does not set.
+    ExpressionVariable(Arc<str>),
     /// A syntax error of a path or template.
     Syntax {
         message: String,
+        /// The path or template.
+        text: Arc<str>,
         /// The line within the template, counted from 1. Zero if unknown.
         line: usize,
     },
@@ -44,6 +50,6 @@ pub struct MemberRead {
     pub entity: Arc<str>,
     /// The name of the property, attribute, capability or requirement.
     pub name: Arc<str>,
-    /// Whether the read ends with this name. Otherwise the name may also be a capability or a requirement.
-    pub ends: bool,
+    /// The names after it: the part of a value, or the property of a capability or of the target of a requirement.
+    pub rest: Vec<Arc<str>>,
 }

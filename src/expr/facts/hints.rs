@@ -117,3 +117,42 @@ pub fn function_hint(name: &str) -> Option<String> {
 pub fn filter_hint(name: &str) -> Option<String> {
     did_you_mean(name, FILTERS)
 }
+
+/// The tests that users write most often.
+const TESTS: [&str; 30] = [
+    "abs",
+    "any",
+    "all",
+    "boolean",
+    "contains",
+    "defined",
+    "directory",
+    "divisibleby",
+    "eq",
+    "even",
+    "exists",
+    "failed",
+    "false",
+    "file",
+    "in",
+    "integer",
+    "iterable",
+    "link",
+    "lower",
+    "mapping",
+    "match",
+    "none",
+    "number",
+    "odd",
+    "regex",
+    "search",
+    "sequence",
+    "string",
+    "subset",
+    "version",
+];
+
+/// Returns the hint for the name of a test that does not exist.
+pub fn test_hint(name: &str) -> Option<String> {
+    did_you_mean(name, TESTS)
+}

@@ -54,7 +54,14 @@ pub(super) fn template_facts(text: &str, variables: &HashSet<Arc<str>>) -> Vec<F
         Ok(Some(prepared)) => prepared,
         // Templates with their own delimiters are checked when they are rendered.
         Ok(None) => return Vec::new(),
-        Err(message) => return vec![Fact::Syntax { message, line: 0 }],
+        Err(message) => {
+            let (text, line) = (text.into(), 0);
+            return vec![Fact::Syntax {
+                message,
+                text,
+                line,
+            }];
+        }
     };
     let environment = compile_environment();
     let template = match environment.template_from_str(&prepared) {
@@ -63,7 +70,12 @@ pub(super) fn template_facts(text: &str, variables: &HashSet<Arc<str>>) -> Vec<F
             let detail = error.detail().map(str::to_owned);
             let message = detail.unwrap_or_else(|| error.kind().to_string());
             let line = error.line().unwrap_or_default();
-            return vec![Fact::Syntax { message, line }];
+            let text = text.into();
+            return vec![Fact::Syntax {
+                message,
+                text,
+                line,
+            }];
         }
     };
     let compiled = get_compiled_template(&template);
@@ -78,7 +90,10 @@ pub(super) fn template_facts(text: &str, variables: &HashSet<Arc<str>>) -> Vec<F
 /// The names that a template uses and sets.
 #[derive(Debug, Default)]
 struct TemplateNames<'t> {
+    /// The variables that the template sets outside of loops and blocks.
     set: HashSet<&'t str>,
+    /// The variables of the open loops and blocks.
+    scopes: Vec<HashSet<&'t str>>,
     used: Vec<&'t str>,
     members: Vec<(&'t str, Vec<&'t str>)>,
     filters: Vec<&'t str>,
@@ -92,29 +107,39 @@ impl<'t> TemplateNames<'t> {
         let mut index = 0;
         while let Some(instruction) = at(index) {
             match instruction {
-                Instruction::StoreLocal(name) | Instruction::BuildMacro(name, ..) => {
-                    self.set.insert(name);
+                Instruction::PushLoop(_) | Instruction::PushWith => {
+                    self.scopes.push(HashSet::new())
                 }
-                Instruction::Lookup(name) => {
+                Instruction::PopFrame | Instruction::PopLoopFrame => drop(self.scopes.pop()),
+                Instruction::StoreLocal(name) | Instruction::BuildMacro(name, ..) => {
+                    self.scopes.last_mut().unwrap_or(&mut self.set).insert(name);
+                }
+                Instruction::Lookup(name) if !self.is_local(name) => {
                     self.used.push(name);
                     let mut chain = Vec::new();
-                    let mut next = index + 1;
-                    while let Some(Instruction::GetAttr(member)) = at(next) {
+                    while let Some(Instruction::GetAttr(member)) = at(index + 1) {
                         chain.push(*member);
-                        next += 1;
+                        index += 1;
                     }
-                    // The name of a method is no attribute.
                     if !chain.is_empty() {
                         self.members.push((name, chain));
                     }
                 }
                 Instruction::ApplyFilter(name, ..) => self.filters.push(name),
                 Instruction::PerformTest(name, ..) => self.tests.push(name),
-                Instruction::CallFunction(name, ..) => self.functions.push(name),
+                Instruction::CallFunction(name, ..) if !self.is_local(name) => {
+                    self.functions.push(name);
+                }
                 _ => {}
             }
             index += 1;
         }
+        self.scopes.clear();
+    }
+
+    /// Whether an open loop or block has the variable.
+    fn is_local(&self, name: &str) -> bool {
+        self.scopes.iter().any(|scope| scope.contains(name))
     }
 
     fn facts(
@@ -162,7 +187,7 @@ impl<'t> TemplateNames<'t> {
                     function: "template",
                     entity: entity.into(),
                     name: Arc::from(*first),
-                    ends: rest.is_empty(),
+                    rest: rest.iter().map(|part| Arc::from(*part)).collect(),
                 }))
             };
             if ENTITIES.contains(name) {

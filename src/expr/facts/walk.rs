@@ -7,7 +7,8 @@ use super::fact::{Fact, MemberRead};
 use super::template_facts::template_facts;
 use crate::expr::functions;
 use crate::expr::path::{self, Key, Segment};
-use crate::expr::syntax::{Expression, is_expression, is_template};
+use crate::expr::syntax::{Expression, STAND_ALONE, is_expression, is_template};
+use crate::text::most_similar;
 use crate::value::{Map, Value};
 
 /// The maximum depth in a value at which facts are collected.
@@ -24,11 +25,6 @@ pub fn facts(raw: &Value) -> Vec<Fact> {
 /// Returns the facts about a text that is a template, even if it has no tag.
 pub fn raw_template_facts(text: &str) -> Vec<Fact> {
     template_facts(text, &HashSet::new())
-}
-
-/// Returns the names of functions that are expressions on their own, without `eval`.
-pub fn function_names() -> impl Iterator<Item = &'static str> {
-    crate::expr::syntax::STAND_ALONE.into_iter()
 }
 
 #[derive(Debug, Default)]
@@ -49,8 +45,20 @@ impl Walker {
             }
             Value::List(items) => items.iter().for_each(|item| self.value(item, depth + 1)),
             Value::Map(map) if is_expression(raw) => self.expression(raw, map, depth),
-            Value::Map(map) => map.values().for_each(|item| self.value(item, depth + 1)),
+            Value::Map(map) => {
+                if let Some(name) = map.keys().next().filter(|_| map.len() == 1) {
+                    self.misspelt_function(name);
+                }
+                map.values().for_each(|item| self.value(item, depth + 1));
+            }
             _ => {}
+        }
+    }
+
+    /// Notes the key of a map that resembles a function.
+    fn misspelt_function(&mut self, name: &Arc<str>) {
+        if name.starts_with("get_") && most_similar(name, STAND_ALONE).is_some() {
+            self.facts.push(Fact::UnknownFunction(Arc::clone(name)));
         }
     }
 
@@ -154,25 +162,32 @@ impl Walker {
             function,
             entity: Arc::clone(entity),
             name: Arc::clone(name),
-            ends: rest.is_empty(),
+            rest: rest
+                .iter()
+                .map(|part| Arc::from(part.to_string()))
+                .collect(),
         }));
     }
 
     fn path(&mut self, text: &str) {
         match path::parse(text) {
             Ok(segments) => self.segments(&segments),
-            Err(error) => self.facts.push(Fact::Syntax {
-                message: error.to_string(),
-                line: 0,
-            }),
+            Err(error) => self.wrong_path(text, &error),
         }
     }
 
     fn syntax_of_path(&mut self, text: &str) {
         if let Err(error) = path::parse(text) {
-            let message = error.to_string();
-            self.facts.push(Fact::Syntax { message, line: 0 });
+            self.wrong_path(text, &error);
         }
+    }
+
+    fn wrong_path(&mut self, text: &str, error: &crate::expr::Error) {
+        self.facts.push(Fact::Syntax {
+            message: error.to_string(),
+            text: text.into(),
+            line: 0,
+        });
     }
 
     /// Notes the instance at which an absolute path starts.
@@ -190,6 +205,23 @@ impl Walker {
             && !name.starts_with('.')
         {
             self.facts.push(Fact::Instance(name.as_str().into()));
+        }
+        if let [targets, first, ..] = segments
+            && targets.key == Key::Name(".targets".to_owned())
+            && plain(targets)
+            && plain(first)
+            && let Key::Name(name) = &first.key
+            && !name.starts_with('.')
+        {
+            self.facts.push(Fact::Requirement(name.as_str().into()));
+        }
+        for segment in segments {
+            if let Key::Variable(name) = &segment.key
+                && !self.variables.contains(name.as_str())
+            {
+                self.facts
+                    .push(Fact::ExpressionVariable(name.as_str().into()));
+            }
         }
     }
 }
