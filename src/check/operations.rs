@@ -100,6 +100,21 @@ impl<'a> Checker<'a> {
             self.unusable(&error, interface, implementation, subject);
         }
         self.operation_host(implementation, node, subject);
+        if let Some(problem) = self
+            .surroundings
+            .and_then(|it| it.source_problem(operation))
+        {
+            let span = operation.input_spans.get(problem.input).copied();
+            let message = format!("{}: {}", subject(), problem.message);
+            let span = span.unwrap_or(implementation.span);
+            self.error(
+                Check::MissingSource,
+                message,
+                span,
+                &problem.word,
+                problem.hint,
+            );
+        }
         match &implementation.kind {
             // The properties of an artifact supply the inputs of its configurator.
             ImplementationKind::Configurator(name) if implementation.primary.is_none() => {
@@ -125,8 +140,14 @@ impl<'a> Checker<'a> {
         let Some(file) = artifact.file.as_str().filter(|file| !is_template(file)) else {
             return;
         };
-        let is_script = artifact.definition.info.is_derived_from("tosca.artifacts.Implementation")
-            || artifact.definition.info.is_derived_from("unfurl.artifacts.ShellExecutable");
+        let is_script = artifact
+            .definition
+            .info
+            .is_derived_from("tosca.artifacts.Implementation")
+            || artifact
+                .definition
+                .info
+                .is_derived_from("unfurl.artifacts.ShellExecutable");
         let is_plain =
             !file.is_empty() && !file.starts_with(['/', '~', '$']) && !file.contains(':');
         let has_contents = artifact.fields.contains_key("contents");

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use crate::configurator::SourceProblem;
+use crate::tosca::Operation;
+
 /// Answers questions about the machine and the project around a model.
 pub trait Surroundings {
     /// Whether a file or folder exists. `None` if the project must not look at it.
@@ -9,6 +12,9 @@ pub trait Surroundings {
 
     /// Returns the names of the files in a folder, as far as the project may look at it.
     fn list(&self, folder: &Path) -> Vec<String>;
+
+    /// Returns the problem of the tasks or state files that an operation names, if they do not exist.
+    fn source_problem(&self, operation: &Operation) -> Option<SourceProblem>;
 
     /// Whether a program of this name is on the `PATH`.
     fn has_program(&self, name: &str) -> bool;

@@ -62,7 +62,8 @@ impl<'a> ValuePlace<'a> {
 impl<'a> Checker<'a> {
     /// Checks the expressions and templates of a value.
     pub(super) fn value(&mut self, raw: &Value, place: ValuePlace<'_>) {
-        if !needs_evaluation(raw) {
+        // A list or map may have a misspelt function in it, which makes it no expression.
+        if matches!(raw, Value::Str(_)) && !needs_evaluation(raw) {
             return;
         }
         for fact in facts(raw) {
@@ -88,9 +89,13 @@ impl<'a> Checker<'a> {
                 text,
                 line,
             } => self.syntax(&message, &text, line, place),
-            Fact::Variable(name) if !place.open_variables => self.variable(&name, place),
-            Fact::ExpressionVariable(name) if !place.open_variables => {
-                self.expression_variable(&name, place);
+            Fact::Variable { name, text, line } if !place.open_variables => {
+                let line = template_line(self.sources, place.span, &text, line);
+                let span = line.unwrap_or(place.span);
+                self.variable(&name, ValuePlace { span, ..place });
+            }
+            Fact::ExpressionVariable { name, known } if !place.open_variables => {
+                self.expression_variable(&name, &known, place);
             }
             Fact::UnknownFilter(name) => {
                 let message = format!("`{name}` in {} is not a filter", (place.subject)());
@@ -112,7 +117,7 @@ impl<'a> Checker<'a> {
                     test_hint(&name),
                 );
             }
-            Fact::Variable(_) | Fact::ExpressionVariable(_) => {}
+            Fact::Variable { .. } | Fact::ExpressionVariable { .. } => {}
         }
     }
 
@@ -419,7 +424,7 @@ impl<'a> Checker<'a> {
         self.error(Check::MissingFile, message, place.span, path, Some(hint));
     }
 
-    fn expression_variable(&mut self, name: &Arc<str>, place: ValuePlace<'_>) {
+    fn expression_variable(&mut self, name: &Arc<str>, known: &[Arc<str>], place: ValuePlace<'_>) {
         if self.variables.contains(name) {
             return;
         }
@@ -427,10 +432,7 @@ impl<'a> Checker<'a> {
             "the expression of {} uses the variable `${name}`, which nothing sets",
             (place.subject)()
         );
-        let text = self.sources.text(place.span);
-        let words = text.split(|at: char| !at.is_alphanumeric() && at != '_');
-        let others = words.filter(|word| *word != &**name && !word.is_empty());
-        let hint = did_you_mean(name, others);
+        let hint = did_you_mean(name, known.iter().map(|name| &**name));
         self.warning(Check::EmptyPath, message, place.span, name, hint);
     }
 

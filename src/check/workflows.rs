@@ -42,7 +42,12 @@ impl<'a> Checker<'a> {
                 target,
                 names.chain(topology.groups.keys().map(|name| &**name)),
             );
-            self.error(Check::InvalidWorkflow, message, span, target, hint);
+            // A file of a service template may be included in an ensemble that has the target.
+            if self.surroundings.is_none() || target.contains('.') {
+                self.warning(Check::InvalidWorkflow, message, span, target, hint);
+            } else {
+                self.error(Check::InvalidWorkflow, message, span, target, hint);
+            }
         }
         exists
     }

@@ -10,9 +10,11 @@ mod remote;
 mod result_template;
 mod shell;
 mod shell_run;
+mod source_problem;
 mod state_tree;
 mod states;
 mod task_file;
 mod template;
 
 pub use registry::choose;
+pub use source_problem::{SourceProblem, source_problem};

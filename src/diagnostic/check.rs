@@ -95,8 +95,8 @@ checks! {
     MissingConfiguratorInput = "missing-configurator-input",
     /// An implementation or script that does not exist.
     MissingFile = "missing-file",
-    /// A command that is not on the `PATH`.
-    UnknownCommand = "unknown-command",
+    /// A task or a state file that an operation names and that does not exist.
+    MissingSource = "missing-source",
     /// An `operation_host` that is no instance.
     UnknownHost = "unknown-host",
     /// A workflow with steps, targets or activities that do not exist.

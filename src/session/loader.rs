@@ -373,12 +373,13 @@ impl ModelReader<'_> {
             return Err(problems);
         };
         connections::check_operations(&service, &mut problems);
-        if without {
+        let inputs = self.inputs(&service, &mut problems);
+        // A misspelt key of `spec` is reported, and this would be a consequence of it.
+        if without && !problems.has_errors() {
             let message = "the ensemble has no service template, so there is nothing to deploy";
             let help = "describe what to deploy under `spec: {service_template: …}`";
             problems.push(Diagnostic::warning(message).help(help));
         }
-        let inputs = self.inputs(&service, &mut problems);
         if problems.stop_loading() {
             return Err(problems);
         }
@@ -399,7 +400,7 @@ impl ModelReader<'_> {
         };
         let resolved = resolve(&layers, problems);
         if !self.options.is_external {
-            problems.append(unused_keys(self.manifest, service));
+            problems.append(unused_keys(self.manifest, self.environment, service));
         }
         if !self.options.incomplete {
             let values = &resolved.inputs.values;

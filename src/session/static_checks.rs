@@ -7,8 +7,10 @@ use std::sync::Arc;
 use super::local_system_context::LocalSystem;
 use super::session::Session;
 use crate::check::{ModelChecks, Surroundings, check_model};
+use crate::configurator::{SourceProblem, source_problem};
 use crate::diagnostic::Diagnostics;
 use crate::expr::ReadFiles;
+use crate::tosca::Operation;
 use crate::yaml::Node;
 
 /// Returns the problems of the model that need no execution to be found. Each error concerns the named part only.
@@ -64,6 +66,10 @@ impl Surroundings for Machine<'_> {
         let found = self.0.list(folder).unwrap_or_default().into_iter();
         let name = |path: std::path::PathBuf| Some(path.file_name()?.to_str()?.to_owned());
         found.filter_map(name).collect()
+    }
+
+    fn source_problem(&self, operation: &Operation) -> Option<SourceProblem> {
+        source_problem(operation, self.0, &self.0.base)
     }
 
     fn has_program(&self, name: &str) -> bool {

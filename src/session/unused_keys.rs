@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Check, Diagnostic, Diagnostics};
 use crate::ensemble::{MANIFEST_KEYS, Manifest, SPEC_KEYS};
+use crate::project::Environment;
 use crate::text::did_you_mean;
 use crate::tosca::ServiceTemplate;
 use crate::yaml::Node;
@@ -13,8 +14,13 @@ const JOBS_LOG: &str = "jobs.tsv";
 const WRITTEN_KEYS: [&str; 1] = ["discovered"];
 
 /// Returns a warning for each part of an ensemble that has no effect.
-pub(super) fn unused_keys(manifest: &Manifest, service: &ServiceTemplate) -> Diagnostics {
+pub(super) fn unused_keys(
+    manifest: &Manifest,
+    environment: &Environment,
+    service: &ServiceTemplate,
+) -> Diagnostics {
     let mut warnings = Diagnostics::default();
+    misspelt_inputs(environment, service, &mut warnings);
     let root = manifest.root();
     misspelt_root_keys(root, &mut warnings);
     let Some(spec) = root.get("spec") else {
@@ -61,6 +67,25 @@ fn unknown_spec_keys(spec: &Node, has_merges: bool, warnings: &mut Diagnostics) 
             };
             let problem = problem.label(entry.key_span, "ignored").help_if(similar);
             warnings.push(problem.check(Check::UnknownKey));
+        }
+    }
+}
+
+/// Warns about inputs of the environment that resemble one of the service template. Others may be for other ensembles.
+fn misspelt_inputs(
+    environment: &Environment,
+    service: &ServiceTemplate,
+    warnings: &mut Diagnostics,
+) {
+    let declared = &service.topology.inputs;
+    let inputs = environment.section("inputs").and_then(Node::as_map);
+    for (name, entry) in inputs.into_iter().flatten() {
+        let similar = did_you_mean(name, declared.keys().map(|name| &**name));
+        if let Some(similar) = similar.filter(|_| !declared.contains_key(name)) {
+            let message =
+                format!("the service template has no input `{name}`, which the environment sets");
+            let warning = Diagnostic::warning(message).label(entry.key_span, "set here");
+            warnings.push(warning.help(similar).check(Check::UndeclaredInput));
         }
     }
 }

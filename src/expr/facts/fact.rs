@@ -23,8 +23,11 @@ pub enum Fact {
     File(Arc<str>),
     /// A path that starts at a requirement of the own node, such as `.targets::db`. The text is the requirement.
     Requirement(Arc<str>),
-    /// A variable of an expression that the expression does not set.
-    ExpressionVariable(Arc<str>),
+    /// A variable of an expression that the expression does not set, with those that it sets.
+    ExpressionVariable {
+        name: Arc<str>,
+        known: Vec<Arc<str>>,
+    },
     /// A syntax error of a path or template.
     Syntax {
         message: String,
@@ -34,7 +37,13 @@ pub enum Fact {
         line: usize,
     },
     /// A variable of a template that the template does not set itself.
-    Variable(Arc<str>),
+    Variable {
+        name: Arc<str>,
+        /// The template.
+        text: Arc<str>,
+        /// The line within the template, counted from 1.
+        line: usize,
+    },
     /// A filter of a template that does not exist.
     UnknownFilter(Arc<str>),
     /// A test of a template that does not exist.

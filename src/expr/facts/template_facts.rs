@@ -94,16 +94,18 @@ struct TemplateNames<'t> {
     set: HashSet<&'t str>,
     /// The variables of the open loops and blocks.
     scopes: Vec<HashSet<&'t str>>,
-    used: Vec<&'t str>,
+    /// The variables that are read, with their lines.
+    used: Vec<(&'t str, usize)>,
     members: Vec<(&'t str, Vec<&'t str>)>,
     filters: Vec<&'t str>,
     tests: Vec<&'t str>,
-    functions: Vec<&'t str>,
+    functions: Vec<(&'t str, usize)>,
 }
 
 impl<'t> TemplateNames<'t> {
     fn collect(&mut self, instructions: &Instructions<'t>) {
         let at = |index: u32| instructions.get(index);
+        let line = |index: u32| instructions.get_line(index).unwrap_or(1);
         let mut index = 0;
         while let Some(instruction) = at(index) {
             match instruction {
@@ -115,7 +117,7 @@ impl<'t> TemplateNames<'t> {
                     self.scopes.last_mut().unwrap_or(&mut self.set).insert(name);
                 }
                 Instruction::Lookup(name) if !self.is_local(name) => {
-                    self.used.push(name);
+                    self.used.push((name, line(index)));
                     let mut chain = Vec::new();
                     while let Some(Instruction::GetAttr(member)) = at(index + 1) {
                         chain.push(*member);
@@ -128,7 +130,7 @@ impl<'t> TemplateNames<'t> {
                 Instruction::ApplyFilter(name, ..) => self.filters.push(name),
                 Instruction::PerformTest(name, ..) => self.tests.push(name),
                 Instruction::CallFunction(name, ..) if !self.is_local(name) => {
-                    self.functions.push(name);
+                    self.functions.push((name, line(index)));
                 }
                 _ => {}
             }
@@ -149,17 +151,21 @@ impl<'t> TemplateNames<'t> {
         environment: &Environment<'_>,
     ) -> Vec<Fact> {
         let mut facts = Vec::new();
-        let unknown = |name: &&&str| {
-            !self.set.contains(**name)
-                && !variables.contains(**name)
-                && !KNOWN.contains(*name)
+        let unknown = |(name, _): &&(&str, usize)| {
+            !self.set.contains(name)
+                && !variables.contains(*name)
+                && !KNOWN.contains(name)
                 && !name.starts_with("__")
         };
         // A name that is tested may be undefined.
         let lenient = tests_definedness(text);
         if !lenient {
             let used = self.used.iter().chain(&self.functions).filter(unknown);
-            facts.extend(used.map(|name: &&str| Fact::Variable(Arc::from(*name))));
+            facts.extend(used.map(|(name, line)| Fact::Variable {
+                name: Arc::from(*name),
+                text: text.into(),
+                line: *line,
+            }));
             facts.extend(self.member_facts());
         }
         let filters = self

@@ -219,8 +219,10 @@ impl Walker {
             if let Key::Variable(name) = &segment.key
                 && !self.variables.contains(name.as_str())
             {
-                self.facts
-                    .push(Fact::ExpressionVariable(name.as_str().into()));
+                self.facts.push(Fact::ExpressionVariable {
+                    name: name.as_str().into(),
+                    known: self.variables.iter().map(Arc::clone).collect(),
+                });
             }
         }
     }
