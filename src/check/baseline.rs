@@ -81,12 +81,14 @@ impl Baseline {
     }
 
     /// Returns a finding for each line whose id was not seen in any report.
-    pub fn unused(&self, seen: &HashSet<String>) -> Diagnostics {
+    ///
+    /// `file` is the name of the baseline for the hint.
+    pub fn unused(&self, seen: &HashSet<String>, file: &str) -> Diagnostics {
         let unused = self.lines.iter().filter(|(id, _)| !seen.contains(id));
         let finding = |(_, line): &(String, String)| {
             let message = format!("the baseline accepts a finding that does not exist: {line}");
             let help =
-                "remove the line, or run `unfurl validate --baseline FILE --update-baseline`";
+                format!("remove the line, or add `--update-baseline` to `--baseline {file}`");
             Diagnostic::warning(message)
                 .help(help)
                 .check(Check::UnusedBaseline)
@@ -101,6 +103,11 @@ impl Baseline {
         Self {
             lines: lines.cloned().collect(),
         }
+    }
+
+    /// Returns the number of findings.
+    pub fn len(&self) -> usize {
+        self.lines.len()
     }
 
     /// Adds the findings of another report.
@@ -171,7 +178,7 @@ mod tests {
         let left = baseline.apply(findings(&["b", "new"]), &sources, base, &mut seen);
         assert_eq!(left.first_message(), "new");
         assert_eq!(left.len(), 1);
-        assert_eq!(baseline.unused(&seen).len(), 2);
+        assert_eq!(baseline.unused(&seen, "b").len(), 2);
         let smaller = baseline.keep(&seen);
         assert_eq!(smaller.lines.len(), 1);
         assert!(!smaller.text().contains("new"));

@@ -4,6 +4,9 @@
 //! a file cannot be hidden.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::diagnostic::{
     Check, Diagnostic, Diagnostics, Severity, SourceId, SourceLocator, Sources, Span,
@@ -12,6 +15,19 @@ use crate::text::did_you_mean;
 
 /// The words with which an ignore comment begins.
 const MARK: &str = "# unfurl: ignore";
+
+/// Comments that are meant as ignore comments, in any form.
+static SIMILAR_MARK: LazyLock<Regex> = LazyLock::new(|| {
+    let form = r"(?i)#\s*unfurl\s*:\s*ignore";
+    Regex::new(form).unwrap_or_else(|_| unreachable!("the pattern is constant"))
+});
+
+/// Whether a line begins a block scalar, such as `command: | # …`.
+fn starts_block(line: &str) -> bool {
+    let code = line.split(" #").next().unwrap_or(line).trim_end();
+    let header = code.trim_end_matches(|at: char| at.is_ascii_digit() || matches!(at, '+' | '-'));
+    header.ends_with(['|', '>']) && header[..header.len() - 1].ends_with([' ', ':'])
+}
 
 /// The treatment of comments that hide nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +87,7 @@ impl Comments {
     fn find(sources: &Sources, problems: &mut Diagnostics) -> Self {
         let mut comments = Self::default();
         for (id, source) in sources.iter() {
-            if source.text.contains(MARK) {
+            if SIMILAR_MARK.is_match(&source.text) {
                 comments.add_file(id, &source.text, problems);
             }
         }
@@ -81,10 +97,31 @@ impl Comments {
     fn add_file(&mut self, id: SourceId, text: &str, problems: &mut Diagnostics) {
         let mut start = 0;
         let mut above = Vec::new();
+        // The comments of the block scalar around the current line, and the indentation of its key.
+        let mut block: (Vec<usize>, usize) = Default::default();
         for (number, line) in (1..).zip(text.split_inclusive('\n')) {
             let is_comment = line.trim_start().starts_with('#');
+            let indentation = line.len() - line.trim_start().len();
+            if !line.trim().is_empty() && indentation <= block.1 {
+                block.0.clear();
+            }
+            self.by_line
+                .entry((id, number))
+                .or_default()
+                .extend(&block.0);
             if let Some(at) = line.find(MARK) {
                 above.extend(self.add(id, line, (start, at), problems));
+            } else if let Some(found) = SIMILAR_MARK.find(line) {
+                let at = u32::try_from(start + found.start()).unwrap_or(u32::MAX);
+                let span = Span::new(
+                    id,
+                    at,
+                    at.saturating_add(u32::try_from(found.len()).unwrap_or_default()),
+                );
+                problems.push(invalid("an ignore comment has exactly one form", span));
+            }
+            if !is_comment && starts_block(line) {
+                block = (above.clone(), indentation);
             }
             if !is_comment {
                 self.by_line
@@ -251,18 +288,36 @@ fourth: z
     }
 
     #[test]
+    fn a_comment_at_a_key_counts_for_the_whole_block_of_text() {
+        let text = "
+command: | # unfurl: ignore[unknown-variable] set by the shell
+  first line
+  second line
+
+  third line
+next: x
+";
+        let check = Check::UnknownVariable;
+        assert_eq!(apply(text, &[("second", check), ("third", check)]), "");
+        let left = apply(text, &[("third", check), ("next", check)]);
+        assert_eq!(left, "7:1 unknown-variable: bad next");
+    }
+
+    #[test]
     fn a_comment_without_a_reason_or_without_an_effect_is_a_finding() {
         let text = "
 a: 1 # unfurl: ignore[constraint]
 b: 2 # unfurl: ignore everything
 c: 3 # unfurl: ignore[constrain] no such check
 d: 4 # unfurl: ignore[constraint, missing-file] one of both
+e: 5 #unfurl:ignore[constraint] no space
 ";
         insta::assert_snapshot!(apply(text, &[("d:", Check::Constraint), ("a:", Check::Constraint)]), @"
         2:1 constraint: bad a:
         2:6 invalid-ignore: an ignore comment must give a reason
         3:6 invalid-ignore: an ignore comment must name the checks that it ignores
         4:23 invalid-ignore: `constrain` is not the name of a check
+        6:6 invalid-ignore: an ignore comment has exactly one form
         5:35 unused-ignore: nothing of the check `missing-file` is found here
         ");
     }

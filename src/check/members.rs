@@ -78,6 +78,21 @@ pub(super) fn may_have(
     }
 }
 
+/// Whether a name is that of a requirement or capability only, which are no attributes.
+pub(super) fn is_part_only(node: &NodeTemplate, name: &str) -> bool {
+    let node_type = &node.node_type;
+    let is_attribute = node.properties.contains_key(name)
+        || node_type.properties.contains_key(name)
+        || node.attributes.contains_key(name)
+        || node_type.attributes.contains_key(name)
+        || node_type.open;
+    let is_part = node.capabilities.contains_key(name)
+        || node_type.capabilities.contains_key(name)
+        || node_type.requirements.contains_key(name)
+        || node.requirements.iter().any(|it| *it.name == *name);
+    is_part && !is_attribute
+}
+
 /// Whether the topology that substitutes for a node has the attribute: as an output, or at its representative.
 fn nested_has(
     topology: &TopologyTemplate,

@@ -122,19 +122,20 @@ fn add_texts(value: &Value, texts: &mut Vec<Arc<str>>) {
     }
 }
 
+/// The maximum length of a message in bytes, for names that are very long.
+const MAX_MESSAGE: usize = 500;
+
+/// The maximum number of problems. Each one takes time, and the first ones are enough to begin with.
+const MAX_PROBLEMS: usize = 2000;
+
 /// The variables that tasks have.
-const TASK_VARIABLES: [&str; 12] = [
+const TASK_VARIABLES: [&str; 7] = [
     "inputs",
     "task",
     "connections",
-    "allConnections",
     "implementation",
     "arguments",
     "start",
-    "settings",
-    "item",
-    "index",
-    "key",
     "OPERATION_HOST",
 ];
 
@@ -160,11 +161,22 @@ pub(super) struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Adds a problem, unless the same check has already reported its place.
-    pub(super) fn report(&mut self, problem: Diagnostic) {
+    pub(super) fn report(&mut self, mut problem: Diagnostic) {
+        if problem.message.len() > MAX_MESSAGE {
+            problem
+                .message
+                .truncate(problem.message.floor_char_boundary(MAX_MESSAGE));
+            problem.message.push('…');
+        }
         let place = problem.span();
         if place.is_none_or(|span| self.reported.insert((problem.check, span))) {
             self.problems.push(problem);
         }
+    }
+
+    /// Whether enough problems were found.
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
     }
 
     /// Returns the inputs that the expressions of a template can read.
@@ -189,6 +201,17 @@ impl<'a> Checker<'a> {
             .and_then(|name| name.to_str())
             .unwrap_or(path);
         self.settable.contains(name) || self.commands.iter().any(|command| command.contains(name))
+    }
+
+    /// Whether a command other than the file itself mentions it, so that a task may write it.
+    pub(super) fn is_written(&self, path: &str) -> bool {
+        let name = Path::new(path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(path);
+        let runs = |command: &str| command.split_whitespace().next() == Some(path);
+        let mut others = self.commands.iter().filter(|command| !runs(command));
+        self.settable.contains(name) || others.any(|command| command.contains(name))
     }
 
     /// Returns a hint if a file exists in none of the folders. `None` if it exists or may not be looked at.

@@ -53,9 +53,7 @@ impl<'a> Checker<'a> {
             };
             match value {
                 Value::Str(text) if open_variables && is_template(text) => {
-                    for fact in raw_template_facts(text) {
-                        self.fact(fact, place);
-                    }
+                    self.facts(raw_template_facts(text), place);
                 }
                 _ => self.value(value, place),
             }
@@ -422,7 +420,7 @@ impl<'a> Checker<'a> {
                 self.base_dir.to_path_buf(),
                 operation.base_dir.to_path_buf(),
             ];
-            if cwd || self.settable.contains(file_name(first)) {
+            if cwd || self.is_written(first) {
                 return;
             }
             if let Some(hint) = self.missing_file(first, &mut folders.into_iter()) {
@@ -459,11 +457,6 @@ impl<'a> Checker<'a> {
             );
         }
     }
-}
-
-/// Returns the last part of a path.
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Whether another part of an operation reads the input.

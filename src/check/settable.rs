@@ -13,12 +13,17 @@ const SETTING_INPUTS: [&str; 4] = ["resultTemplate", "outputsTemplate", "done", 
 #[derive(Debug, Default)]
 pub(super) struct SettableNames {
     words: HashSet<Arc<str>>,
+    /// The texts before the tags of computed names, such as `worker` of `worker{{ number }}`.
+    prefixes: HashSet<Arc<str>>,
 }
 
 impl SettableNames {
     /// Collects the words of all operations of a topology. `recorded` are names from the record.
     pub(super) fn of(topology: &TopologyTemplate, recorded: HashSet<Arc<str>>) -> Self {
-        let mut names = Self { words: recorded };
+        let mut names = Self {
+            words: recorded,
+            prefixes: HashSet::new(),
+        };
         let mut seen = HashSet::new();
         let nodes = topology.nodes.values();
         let of_nodes = nodes.flat_map(|node| {
@@ -44,6 +49,10 @@ impl SettableNames {
     /// Whether a task may set an attribute of this name, or add an instance of this name.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.words.contains(name)
+            || self
+                .prefixes
+                .iter()
+                .any(|prefix| name.starts_with(&**prefix))
     }
 
     fn add_operation(&mut self, operation: &Operation) {
@@ -60,6 +69,18 @@ impl SettableNames {
             .extend(operation.output_defs.keys().map(Arc::clone));
     }
 
+    /// Adds the words that stand directly before a tag.
+    fn add_prefixes(&mut self, text: &str) {
+        for (at, _) in text.match_indices("{{") {
+            let is_word = |at: char| at.is_alphanumeric() || matches!(at, '_' | '-');
+            let before = text[..at].trim_end_matches(is_word).len();
+            let computed = text[..before].trim_end().ends_with("name:");
+            if before < at || computed {
+                self.prefixes.insert(Arc::from(&text[before..at]));
+            }
+        }
+    }
+
     fn add_value(&mut self, value: &Value, depth: usize) {
         if depth > 64 {
             return;
@@ -68,6 +89,7 @@ impl SettableNames {
             Value::Str(text) => {
                 let words =
                     text.split(|at: char| !at.is_alphanumeric() && !matches!(at, '_' | '-' | '.'));
+                self.add_prefixes(text);
                 self.words
                     .extend(words.filter(|word| !word.is_empty()).map(Arc::from));
             }

@@ -4,13 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::members::{
-    Owner, capability_has, declared_names, hosts_of, is_keyword, may_have, relationship_may_have,
+    Owner, capability_has, declared_names, hosts_of, is_keyword, is_part_only, may_have,
+    relationship_may_have,
 };
 use super::model::Checker;
 use super::narrow::{narrow, template_line};
 use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::expr::{
-    Fact, MemberRead, facts, filter_hint, function_hint, is_template, needs_evaluation, test_hint,
+    Fact, MemberRead, facts, filter_hint, function_hint, is_template, needs_evaluation, part_hint,
+    test_hint,
 };
 use crate::text::did_you_mean;
 use crate::tosca::NodeTemplate;
@@ -25,6 +27,9 @@ const OPEN_CHECKS: [Check; 6] = [
     Check::InvalidWorkflow,
     Check::UnknownFunction,
 ];
+
+/// The maximum number of problems of one value.
+const MAX_OF_VALUE: usize = 20;
 
 /// The place of a value in the model.
 #[derive(Clone, Copy)]
@@ -66,7 +71,16 @@ impl<'a> Checker<'a> {
         if matches!(raw, Value::Str(_)) && !needs_evaluation(raw) {
             return;
         }
-        for fact in facts(raw) {
+        self.facts(facts(raw), place);
+    }
+
+    /// Judges the facts about a value, the first ones if there are very many.
+    pub(super) fn facts(&mut self, facts: Vec<Fact>, place: ValuePlace<'_>) {
+        let before = self.problems.len();
+        for fact in facts {
+            if self.is_full() || self.problems.len() >= before + MAX_OF_VALUE {
+                return;
+            }
             self.fact(fact, place);
         }
     }
@@ -83,6 +97,18 @@ impl<'a> Checker<'a> {
                 let message = format!("`{name}` of {} is not a function", (place.subject)());
                 let hint = function_hint(&name);
                 self.error(Check::UnknownFunction, message, place.span, &name, hint);
+            }
+            Fact::UnknownPart(name) => {
+                let subject = (place.subject)();
+                let message =
+                    format!("an expression has no key `{name}`, so {subject} is a plain map");
+                self.error(
+                    Check::UnknownKey,
+                    message,
+                    place.span,
+                    &name,
+                    part_hint(&name),
+                );
             }
             Fact::Syntax {
                 message,
@@ -122,6 +148,7 @@ impl<'a> Checker<'a> {
     }
 
     fn syntax(&mut self, message: &str, text: &str, line: usize, place: ValuePlace<'_>) {
+        let (message, hint) = explain_syntax(message);
         let kind = if is_template(text) {
             "template"
         } else {
@@ -137,7 +164,7 @@ impl<'a> Checker<'a> {
             message,
             line.unwrap_or(place.span),
             "",
-            None,
+            hint,
         );
     }
 
@@ -207,12 +234,30 @@ impl<'a> Checker<'a> {
         let has = |node: &&NodeTemplate| {
             may_have(self.topology, node, name, &self.settable) || self.is_substitutable(node)
         };
-        if nodes.iter().any(|node| has(node)) {
+        let is_part = |node: &&NodeTemplate| {
+            read.function == "template" && !self.settable.contains(name) && is_part_only(node, name)
+        };
+        if nodes.iter().any(|node| has(node) && !is_part(node)) {
             return self.capability_member(read, &nodes, place);
         }
-        let Some(node) = nodes.first() else { return };
+        let Some(node) = nodes.first() else {
+            return;
+        };
         if &*read.entity == "TARGET" && capability_has(node, name) {
             return;
+        }
+        if is_part(node) && has(node) {
+            let message = format!(
+                "{} reads `{name}`, which is a requirement or a capability and no attribute",
+                (place.subject)()
+            );
+            let path = if node.capabilities.contains_key(name) {
+                ".capabilities"
+            } else {
+                ".targets"
+            };
+            let hint = Some(format!("write `'{path}::{name}' | eval`"));
+            return self.error(Check::UnknownAttribute, message, place.span, name, hint);
         }
         let of = format!("node template `{}` of type `{}`", node.name, node.type_name);
         // A topology that substitutes for the node has exactly the outputs that it declares.
@@ -461,3 +506,36 @@ impl<'a> Checker<'a> {
         self.error(Check::UnknownVariable, message, place.span, name, hint);
     }
 }
+
+/// Returns the message of the template engine in plain words, with a hint.
+fn explain_syntax(message: &str) -> (String, Option<String>) {
+    if let Some(word) = message.strip_prefix("unknown statement ") {
+        if let Some(block) = word.strip_prefix("end") {
+            let message = format!("`{word}` ends a block that is not open");
+            return (
+                message,
+                Some(format!(
+                    "begin the block with `{{% {block} … %}}`, or remove the tag"
+                )),
+            );
+        }
+        let message = format!("there is no statement `{word}`");
+        return (message, did_you_mean(word, STATEMENTS));
+    }
+    let hint = match message {
+        "unexpected end of input, expected end of variable block" => {
+            Some("close the expression with `}}`")
+        }
+        "unexpected end of input, expected end of block" => {
+            Some("close the tag with `%}`, and each block with its `end` tag")
+        }
+        _ => None,
+    };
+    (message.to_owned(), hint.map(str::to_owned))
+}
+
+/// The statements of templates.
+const STATEMENTS: [&str; 14] = [
+    "if", "elif", "else", "endif", "for", "endfor", "set", "endset", "with", "endwith", "macro",
+    "endmacro", "filter", "do",
+];

@@ -2,11 +2,11 @@
 
 /// Declares the checks with their names.
 macro_rules! checks {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+    ($(#[doc = $doc:literal] $variant:ident = $name:literal,)*) => {
         /// The check that found a problem. Users name it in ignore comments and baselines.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Check {
-            $($(#[$doc])* $variant,)*
+            $(#[doc = $doc] $variant,)*
         }
 
         impl Check {
@@ -19,13 +19,25 @@ macro_rules! checks {
                     $(Self::$variant => $name,)*
                 }
             }
+
+            /// Returns a sentence that says what the check finds.
+            pub fn summary(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $doc,)*
+                }
+            }
         }
     };
 }
 
+impl Default for Check {
+    fn default() -> Self {
+        Self::Load
+    }
+}
+
 checks! {
     /// A problem of reading a file or of the project around it.
-    #[default]
     Load = "load",
     /// Text that is no YAML.
     YamlSyntax = "yaml-syntax",

@@ -45,7 +45,7 @@ pub use effect::{Effect, EffectOutput};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use facts::{
-    Fact, MemberRead, facts, filter_hint, function_hint, raw_template_facts, test_hint,
+    Fact, MemberRead, facts, filter_hint, function_hint, part_hint, raw_template_facts, test_hint,
 };
 pub use functions::{matches_schema, port_spec};
 pub use memo::Memo;

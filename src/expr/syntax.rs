@@ -4,7 +4,7 @@
 use crate::value::{Map, Value};
 
 /// The keys that may accompany `eval`.
-const PARTS: [&str; 6] = ["vars", "trace", "foreach", "select", "strict", "base_dir"];
+pub(super) const PARTS: [&str; 6] = ["vars", "trace", "foreach", "select", "strict", "base_dir"];
 
 /// The functions that are expressions on their own, without `eval`.
 pub(super) const STAND_ALONE: [&str; 11] = [

@@ -24,8 +24,19 @@ pub struct ValidateRequest {
     pub update_baseline: bool,
 }
 
-/// Validates the path that the request names. Returns one report for each ensemble or service template.
-pub fn validate(request: &ValidateRequest) -> Result<Vec<ValidationReport>, Failure> {
+/// The reports of a validation.
+#[derive(Debug)]
+pub struct Validation {
+    /// One report for each ensemble or service template.
+    pub reports: Vec<ValidationReport>,
+    /// The number of findings that the baseline accepts.
+    pub accepted: usize,
+    /// Describes the change of the baseline, if it was written.
+    pub notice: Option<String>,
+}
+
+/// Validates the path that the request names.
+pub fn validate(request: &ValidateRequest) -> Result<Validation, Failure> {
     let mut reports = validate::validate(&request.session)?;
     for report in &mut reports {
         let problems = std::mem::take(&mut report.problems);
@@ -34,17 +45,23 @@ pub fn validate(request: &ValidateRequest) -> Result<Vec<ValidationReport>, Fail
             report.problems.make_strict();
         }
     }
+    let mut validation = Validation {
+        reports,
+        accepted: 0,
+        notice: None,
+    };
     if let Some(file) = &request.baseline {
-        apply_baseline(file, request, &mut reports)?;
+        apply_baseline(file, request, &mut validation)?;
     }
-    Ok(reports)
+    Ok(validation)
 }
 
 fn apply_baseline(
     file: &Path,
     request: &ValidateRequest,
-    reports: &mut [ValidationReport],
+    validation: &mut Validation,
 ) -> Result<(), Failure> {
+    let reports = &mut validation.reports;
     let here = current_dir()?;
     let path = fs::absolute(file, &here);
     if !fs::exists(&path) {
@@ -62,17 +79,25 @@ fn apply_baseline(
             baseline.extend(Baseline::of(&report.problems, &report.sources, &here));
         }
         write(&path, &baseline)?;
+        let count = baseline.len();
+        validation.notice = Some(format!("wrote {count} findings to `{}`", file.display()));
     }
     let bytes = fs::read_within(&path, MAX_BASELINE)
-        .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
+        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
     let baseline = Baseline::parse(&String::from_utf8_lossy(&bytes));
     let mut seen = HashSet::new();
     for report in &mut *reports {
         let problems = std::mem::take(&mut report.problems);
         report.problems = baseline.apply(problems, &report.sources, &here, &mut seen);
     }
-    let unused = baseline.unused(&seen);
+    validation.accepted = seen.len();
+    let unused = baseline.unused(&seen, &file.display().to_string());
     if request.update_baseline && !unused.is_empty() {
+        let count = unused.len();
+        validation.notice = Some(format!(
+            "removed {count} findings from `{}`",
+            file.display()
+        ));
         return write(&path, &baseline.keep(&seen));
     }
     if let Some(last) = reports.last_mut() {

@@ -16,9 +16,12 @@ pub fn most_similar<'a>(
         return None;
     }
     let allowed = (length / 3).max(1);
+    let own = name;
     let name = name.to_lowercase();
     let close = candidates
         .into_iter()
+        // A name is no suggestion for itself.
+        .filter(|candidate| *candidate != own)
         .take(MAX_CANDIDATES)
         .filter_map(|candidate| {
             // The edit distance of texts with very different lengths is large anyway.

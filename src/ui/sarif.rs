@@ -2,11 +2,20 @@
 
 use serde_json::{Value as Json, json};
 
+use crate::diagnostic::Check;
 use crate::value::encode_percent;
 
 /// Builds a SARIF log of one run from diagnostics in the JSON form of `DiagnosticRenderer`.
 pub fn sarif(problems: &[Json]) -> Json {
-    sarif_log(&[], &problems.iter().map(result).collect::<Vec<_>>())
+    let is_used = |check: &&Check| problems.iter().any(|it| it["check"] == check.name());
+    let rule = |check: &Check| {
+        json!({
+            "id": check.name(),
+            "shortDescription": {"text": check.summary().trim()},
+        })
+    };
+    let rules: Vec<Json> = Check::ALL.iter().filter(is_used).map(rule).collect();
+    sarif_log(&rules, &problems.iter().map(result).collect::<Vec<_>>())
 }
 
 /// Builds a SARIF log of one run from its rules and results.

@@ -1,13 +1,14 @@
 //! The command `validate`: checks an ensemble and reports all problems.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::cli::args::format::ProblemFormat;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops::validate::ValidateRequest;
+use crate::diagnostic::Severity;
+use crate::ops::validate::{ValidateRequest, Validation};
 use crate::ops::{self, Failure, SessionOptions, packages};
 use crate::session::validate::ValidationReport;
 use crate::ui::sarif;
@@ -52,7 +53,11 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
     packages::fetch_if_named(&options, &mut |text| {
         cx.output.print_stderr(&format!("note: {text}\n"));
     })?;
-    let checked = ops::validate::validate(&ValidateRequest {
+    let Validation {
+        reports: checked,
+        accepted,
+        notice,
+    } = ops::validate::validate(&ValidateRequest {
         session: options,
         strict: args.strict,
         baseline: args.baseline.clone(),
@@ -67,11 +72,46 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
             all.extend(cx.output.json_of(problems, sources));
         }
     }
+    if let Some(notice) = notice {
+        cx.output.print_stderr(&format!("note: {notice}\n"));
+    }
     match args.output {
         ProblemFormat::Json => cx.output.json(&serde_json::json!({ "errors": all })),
         ProblemFormat::Sarif => cx.output.json(&sarif(&all)),
-        ProblemFormat::Text if !failed => cx.output.print_result("No errors were found.\n"),
-        ProblemFormat::Text | ProblemFormat::None => {}
+        ProblemFormat::Text => {
+            if accepted > 0 {
+                let file = args.baseline.as_deref().unwrap_or(Path::new(""));
+                let text = format!(
+                    "{} accepted by `{}`.\n",
+                    count(accepted, "finding"),
+                    file.display()
+                );
+                cx.output.print_stderr(&text);
+            }
+            if failed {
+                cx.output.print_stderr(&summary(&checked));
+            } else {
+                cx.output.print_result("No errors were found.\n");
+            }
+        }
+        ProblemFormat::None => {}
     }
     Ok(u8::from(failed))
+}
+
+/// Returns the last line of the text: the numbers of errors and warnings.
+fn summary(reports: &[ValidationReport]) -> String {
+    let all = || reports.iter().flat_map(|report| report.problems.iter());
+    let number = |severity| all().filter(|problem| problem.severity == severity).count();
+    let errors = count(number(Severity::Error), "error");
+    match number(Severity::Warning) {
+        0 => format!("{errors}.\n"),
+        warnings => format!("{errors}, {}.\n", count(warnings, "warning")),
+    }
+}
+
+/// Returns a number with its noun, such as `2 errors`.
+fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }

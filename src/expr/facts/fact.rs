@@ -7,6 +7,8 @@ use std::sync::Arc;
 pub enum Fact {
     /// A function is called that does not exist. The text is its name.
     UnknownFunction(Arc<str>),
+    /// A key beside `eval` that is no part of an expression.
+    UnknownPart(Arc<str>),
     /// An input of the topology is read, without a default.
     Input(Arc<str>),
     /// A property or attribute of an entity is read.

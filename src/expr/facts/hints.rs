@@ -110,7 +110,21 @@ const FILTERS: [&str; 48] = [
 
 /// Returns the hint for the name of a function that does not exist.
 pub fn function_hint(name: &str) -> Option<String> {
-    did_you_mean(name, FUNCTIONS)
+    let with_underscores = name.replace('-', "_").to_lowercase();
+    let plain = with_underscores.replace('_', "");
+    let joined = FUNCTIONS
+        .iter()
+        .find(|known| known.replace('_', "") == plain);
+    match joined {
+        Some(known) if *known != name => Some(format!("did you mean `{known}`?")),
+        _ if name.eq_ignore_ascii_case("eval") => Some("did you mean `eval`?".to_owned()),
+        _ => did_you_mean(&with_underscores, FUNCTIONS),
+    }
+}
+
+/// Returns the hint for a key beside `eval` that is no part of an expression.
+pub fn part_hint(name: &str) -> Option<String> {
+    did_you_mean(name, crate::expr::syntax::PARTS)
 }
 
 /// Returns the hint for the name of a filter that does not exist.

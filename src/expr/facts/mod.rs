@@ -7,5 +7,5 @@ mod template_facts;
 mod walk;
 
 pub use fact::{Fact, MemberRead};
-pub use hints::{filter_hint, function_hint, test_hint};
+pub use hints::{filter_hint, function_hint, part_hint, test_hint};
 pub use walk::{facts, raw_template_facts};

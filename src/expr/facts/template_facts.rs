@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use minijinja::machinery::{Instruction, Instructions, get_compiled_template};
 use minijinja::{Environment, ErrorKind};
+use regex::Regex;
 
 use super::fact::{Fact, MemberRead};
 use crate::expr::template::static_template::{compile_environment, prepare, tests_definedness};
@@ -30,13 +31,10 @@ const KNOWN: &[&str] = &[
     "q",
     "now",
     "omit",
-    "loop",
     "cycler",
     "joiner",
     "undef",
     "caller",
-    "self",
-    "super",
     "true",
     "false",
     "none",
@@ -116,6 +114,7 @@ impl<'t> TemplateNames<'t> {
                 Instruction::StoreLocal(name) | Instruction::BuildMacro(name, ..) => {
                     self.scopes.last_mut().unwrap_or(&mut self.set).insert(name);
                 }
+                Instruction::Lookup("loop") if !self.scopes.is_empty() => {}
                 Instruction::Lookup(name) if !self.is_local(name) => {
                     self.used.push((name, line(index)));
                     let mut chain = Vec::new();
@@ -157,16 +156,16 @@ impl<'t> TemplateNames<'t> {
                 && !KNOWN.contains(name)
                 && !name.starts_with("__")
         };
-        // A name that is tested may be undefined.
-        let lenient = tests_definedness(text);
-        if !lenient {
+        let Tested { names, all } = Tested::of(text);
+        if !all {
             let used = self.used.iter().chain(&self.functions).filter(unknown);
+            let used = used.filter(|(name, _)| !names.contains(*name));
             facts.extend(used.map(|(name, line)| Fact::Variable {
                 name: Arc::from(*name),
                 text: text.into(),
                 line: *line,
             }));
-            facts.extend(self.member_facts());
+            facts.extend(self.member_facts(&names));
         }
         let filters = self
             .filters
@@ -181,10 +180,13 @@ impl<'t> TemplateNames<'t> {
         facts
     }
 
-    fn member_facts(&self) -> Vec<Fact> {
+    fn member_facts(&self, tested: &HashSet<String>) -> Vec<Fact> {
         let mut facts = Vec::new();
         for (name, chain) in &self.members {
-            if self.set.contains(*name) {
+            let path = |length: usize| format!("{name}.{}", chain[..length].join("."));
+            if self.set.contains(*name)
+                || (1..=chain.len()).any(|length| tested.contains(&path(length)))
+            {
                 continue;
             }
             let member = |entity: &str, chain: &[&str]| {
@@ -208,6 +210,41 @@ impl<'t> TemplateNames<'t> {
             }
         }
         facts
+    }
+}
+
+/// The names of a template that may be undefined, because the template tests them or supplies a default.
+#[derive(Debug, Default)]
+struct Tested {
+    /// Variables and paths of attributes, such as `SELF.port`.
+    names: HashSet<String>,
+    /// Whether a whole expression is tested, so that every name may be undefined.
+    all: bool,
+}
+
+/// A test or a default after an operand.
+static TEST: LazyLock<Regex> = LazyLock::new(|| {
+    let test = r"(?:\|\s*(?:default|d)\b|\bis\s+(?:not\s+)?(?:un)?defined\b)";
+    Regex::new(test).unwrap_or_else(|_| unreachable!("the pattern is constant"))
+});
+
+impl Tested {
+    fn of(text: &str) -> Self {
+        let mut tested = Self::default();
+        if !tests_definedness(text) {
+            return tested;
+        }
+        for found in TEST.find_iter(text) {
+            let before = text[..found.start()].trim_end();
+            let is_path = |at: char| at.is_alphanumeric() || matches!(at, '_' | '.');
+            let path = &before[before.trim_end_matches(is_path).len()..];
+            if path.is_empty() {
+                // The operand is in brackets or has a subscript.
+                tested.all = true;
+            }
+            tested.names.insert(path.to_owned());
+        }
+        tested
     }
 }
 

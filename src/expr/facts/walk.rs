@@ -7,7 +7,9 @@ use super::fact::{Fact, MemberRead};
 use super::template_facts::template_facts;
 use crate::expr::functions;
 use crate::expr::path::{self, Key, Segment};
-use crate::expr::syntax::{Expression, STAND_ALONE, is_expression, is_template};
+use crate::expr::syntax::{
+    Expression, PARTS, STAND_ALONE, is_expression, is_stand_alone, is_template,
+};
 use crate::text::most_similar;
 use crate::value::{Map, Value};
 
@@ -49,6 +51,7 @@ impl Walker {
                 if let Some(name) = map.keys().next().filter(|_| map.len() == 1) {
                     self.misspelt_function(name);
                 }
+                self.misspelt_part(map);
                 map.values().for_each(|item| self.value(item, depth + 1));
             }
             _ => {}
@@ -57,8 +60,28 @@ impl Walker {
 
     /// Notes the key of a map that resembles a function.
     fn misspelt_function(&mut self, name: &Arc<str>) {
-        if name.starts_with("get_") && most_similar(name, STAND_ALONE).is_some() {
+        let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
+        let is_similar = name.to_lowercase().starts_with("get")
+            && (most_similar(name, STAND_ALONE).is_some()
+                || STAND_ALONE.iter().any(|known| plain(known) == plain(name)));
+        let is_eval = &**name != "eval" && name.eq_ignore_ascii_case("eval");
+        if (is_similar && !is_stand_alone(name)) || is_eval {
             self.facts.push(Fact::UnknownFunction(Arc::clone(name)));
+        }
+    }
+
+    /// Notes a key beside `eval` that resembles a part of an expression and makes the map a plain one.
+    fn misspelt_part(&mut self, map: &Map) {
+        if !has_query(map) {
+            return;
+        }
+        for name in map
+            .keys()
+            .filter(|name| !matches!(&***name, "eval" | "ref"))
+        {
+            if !PARTS.contains(&&**name) && most_similar(name, PARTS).is_some() {
+                self.facts.push(Fact::UnknownPart(Arc::clone(name)));
+            }
         }
     }
 
