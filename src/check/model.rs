@@ -252,6 +252,14 @@ impl<'a> Checker<'a> {
 
     fn topology(&mut self) {
         let topology = self.topology;
+        for (name, input) in &topology.inputs {
+            let Some(default) = input.default.as_ref().filter(|_| !input.is_sensitive()) else {
+                continue;
+            };
+            let subject = || format!("the default of input `{name}`");
+            let place = ValuePlace::new(Owner::Topology, None, input.default_span, &subject);
+            self.value(default, place);
+        }
         for (name, output) in &topology.outputs {
             let subject = || format!("output `{name}`");
             self.value(
@@ -290,6 +298,12 @@ impl<'a> Checker<'a> {
             for (name, capability) in &*node.capabilities {
                 let subject = || format!("capability `{name}` of {}", of_node());
                 self.properties(&capability.properties, Owner::Other, within, &subject);
+            }
+        }
+        if self.is_new(&node.artifacts, &node.node_type) {
+            for (name, artifact) in &*node.artifacts {
+                let subject = || format!("artifact `{name}` of {}", of_node());
+                self.properties(&artifact.properties, Owner::Other, within, &subject);
             }
         }
         if self.is_new(&node.operations, &node.node_type) {
@@ -338,6 +352,11 @@ impl<'a> Checker<'a> {
         of: &dyn Fn() -> String,
     ) {
         for (name, property) in properties {
+            let definition = property.definition.as_ref();
+            // Messages must not show parts of a secret.
+            if definition.is_some_and(|definition| definition.is_sensitive()) {
+                continue;
+            }
             let subject = || format!("property `{name}` of {}", of());
             let place = ValuePlace {
                 is_default: !property.set_on_template,

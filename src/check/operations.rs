@@ -124,6 +124,12 @@ impl<'a> Checker<'a> {
                 }
             }
             ImplementationKind::Command(command) => {
+                if is_template(command) {
+                    let of_command = || format!("the command of {}", subject());
+                    let within = node.filter(|node| node.nested_in.is_some());
+                    let place = ValuePlace::new(owner, within, implementation.span, &of_command);
+                    self.facts(raw_template_facts(command), place);
+                }
                 self.command(operation, implementation, command, subject);
             }
             _ => {}
@@ -397,7 +403,6 @@ impl<'a> Checker<'a> {
         let Some(surroundings) = self.surroundings else {
             return;
         };
-        let host = implementation.operation_host.as_deref();
         let Some(first) = command
             .split_whitespace()
             .next()
@@ -408,7 +413,26 @@ impl<'a> Checker<'a> {
         let is_plain = first
             .chars()
             .all(|at| at.is_alphanumeric() || matches!(at, '_' | '.' | '-' | '/'));
-        if !is_plain || first.starts_with(['/', '~']) {
+        if !is_plain || first.starts_with('~') {
+            return;
+        }
+        if first.starts_with('/') {
+            if is_local(implementation)
+                && !surroundings.has_program(first)
+                && !self.is_written(first)
+            {
+                let message = format!(
+                    "`{first}`, which implements {}, is not a program on this computer",
+                    subject()
+                );
+                self.error(
+                    Check::MissingFile,
+                    message,
+                    implementation.span,
+                    first,
+                    None,
+                );
+            }
             return;
         }
         if first.contains('/') {
@@ -435,10 +459,9 @@ impl<'a> Checker<'a> {
             }
             return;
         }
-        let is_local = matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"));
         let is_here = surroundings.has_program(first)
             || surroundings.exists(&self.base_dir.join(first)) == Some(true)
-            || !is_local;
+            || !is_local(implementation);
         if is_here || command.split_whitespace().nth(1).is_some() {
             return;
         }
@@ -457,6 +480,12 @@ impl<'a> Checker<'a> {
             );
         }
     }
+}
+
+/// Whether an operation runs on this computer.
+fn is_local(implementation: &Implementation) -> bool {
+    let host = implementation.operation_host.as_deref();
+    matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
 }
 
 /// Whether another part of an operation reads the input.

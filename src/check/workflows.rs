@@ -1,6 +1,8 @@
 //! Checks workflows: the targets of their steps and the operations that they call.
 
+use super::members::Owner;
 use super::model::Checker;
+use super::values::ValuePlace;
 use crate::diagnostic::{Check, Span};
 use crate::text::did_you_mean;
 use crate::tosca::{NodeTemplate, Workflow, WorkflowActivity, WorkflowStep};
@@ -53,6 +55,17 @@ impl<'a> Checker<'a> {
     }
 
     fn activity(&mut self, step: &'a WorkflowStep, activity: &'a WorkflowActivity, subject: &str) {
+        let inputs = match activity {
+            WorkflowActivity::CallOperation { inputs, .. }
+            | WorkflowActivity::Delegate { inputs, .. }
+            | WorkflowActivity::Inline { inputs, .. } => Some(inputs),
+            WorkflowActivity::SetState(_) => None,
+        };
+        for (name, value) in inputs.into_iter().flatten() {
+            let of_input = || format!("input `{name}` of {subject}");
+            let place = ValuePlace::new(Owner::Other, None, step.value_span, &of_input);
+            self.value(value, place);
+        }
         match activity {
             WorkflowActivity::CallOperation { operation, .. } => {
                 let Some(node) = self.topology.nodes.get(&*step.target) else {

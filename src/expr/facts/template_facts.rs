@@ -97,6 +97,9 @@ struct TemplateNames<'t> {
     members: Vec<(&'t str, Vec<&'t str>)>,
     filters: Vec<&'t str>,
     tests: Vec<&'t str>,
+    /// Filters and tests that are arguments of filters.
+    named_filters: Vec<String>,
+    named_tests: Vec<String>,
     functions: Vec<(&'t str, usize)>,
 }
 
@@ -126,7 +129,10 @@ impl<'t> TemplateNames<'t> {
                         self.members.push((name, chain));
                     }
                 }
-                Instruction::ApplyFilter(name, ..) => self.filters.push(name),
+                Instruction::ApplyFilter(name, count, _) => {
+                    self.filters.push(name);
+                    self.collect_argument(name, *count, at(index.wrapping_sub(1)));
+                }
                 Instruction::PerformTest(name, ..) => self.tests.push(name),
                 Instruction::CallFunction(name, ..) if !self.is_local(name) => {
                     self.functions.push((name, line(index)));
@@ -136,6 +142,28 @@ impl<'t> TemplateNames<'t> {
             index += 1;
         }
         self.scopes.clear();
+    }
+
+    /// Notes a filter or test whose name is the argument of another filter, such as `map('upper')`.
+    fn collect_argument(
+        &mut self,
+        filter: &str,
+        count: Option<u16>,
+        argument: Option<&Instruction<'t>>,
+    ) {
+        let Some(Instruction::LoadConst(value)) = argument else {
+            return;
+        };
+        let Some(name) = value.as_str().map(str::to_owned) else {
+            return;
+        };
+        match (filter, count) {
+            ("map", Some(2)) => self.named_filters.push(name),
+            ("select" | "reject", Some(2)) | ("selectattr" | "rejectattr", Some(3)) => {
+                self.named_tests.push(name);
+            }
+            _ => {}
+        }
     }
 
     /// Whether an open loop or block has the variable.
@@ -167,16 +195,14 @@ impl<'t> TemplateNames<'t> {
             }));
             facts.extend(self.member_facts(&names));
         }
-        let filters = self
-            .filters
-            .iter()
-            .filter(|name| !exists(environment, Kind::Filter, name));
-        facts.extend(filters.map(|name| Fact::UnknownFilter(Arc::from(*name))));
-        let tests = self
-            .tests
-            .iter()
-            .filter(|name| !exists(environment, Kind::Test, name));
-        facts.extend(tests.map(|name| Fact::UnknownTest(Arc::from(*name))));
+        let named = self.named_filters.iter().map(String::as_str);
+        let filters = self.filters.iter().copied().chain(named);
+        let filters = filters.filter(|name| !exists(environment, Kind::Filter, name));
+        facts.extend(filters.map(|name| Fact::UnknownFilter(Arc::from(name))));
+        let named = self.named_tests.iter().map(String::as_str);
+        let tests = self.tests.iter().copied().chain(named);
+        let tests = tests.filter(|name| !exists(environment, Kind::Test, name));
+        facts.extend(tests.map(|name| Fact::UnknownTest(Arc::from(name))));
         facts
     }
 
@@ -259,6 +285,13 @@ static LOOKED_UP: LazyLock<Mutex<HashMap<(Kind, String), bool>>> = LazyLock::new
 
 /// Whether a filter or test exists. The engine tells by the error of a small template that uses it.
 fn exists(environment: &Environment<'_>, kind: Kind, name: &str) -> bool {
+    if !name
+        .chars()
+        .all(|at| at.is_alphanumeric() || matches!(at, '_' | '.'))
+    {
+        // Operators such as `==` are tests, too.
+        return true;
+    }
     let key = (kind, name.to_owned());
     let mut known = LOOKED_UP.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(found) = known.get(&key) {
