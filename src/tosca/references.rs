@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::value::Value;
@@ -98,6 +98,7 @@ impl ReferenceChecker<'_> {
             } else {
                 Diagnostic::warning(message)
             }
+            .check(Check::UnknownAttribute)
             .label(span, "");
             self.problems
                 .push(problem.help_if(did_you_mean(name, names.map(|name| &**name))));
@@ -108,7 +109,9 @@ impl ReferenceChecker<'_> {
         let message =
             format!("`{function}` of {subject} reads from `{node}`, which is not a node template");
         let names = self.topology.nodes.keys();
-        let problem = Diagnostic::warning(message).label(span, "");
+        let problem = Diagnostic::warning(message)
+            .check(Check::UnknownTemplate)
+            .label(span, "");
         self.problems
             .push(problem.help_if(did_you_mean(node, names.map(TemplateName::as_str))));
     }
