@@ -12,13 +12,14 @@ use super::Trust;
 use super::embedded;
 use super::python::{ConvertedTemplate, PythonConverter, failure_report};
 use super::read_scope::{OutsideError, ReadScope};
-use super::repository_lookup::{PackageUse, RepositoryLookup};
+use super::repository_lookup::{NETWORK_PERMISSION, PackageUse, RepositoryLookup};
+use super::web_files::WebFiles;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::package::PackageRule;
 use crate::secret::Keys;
 use crate::system::env::Env;
 use crate::system::{archive, fs};
-use crate::text::format_size;
+use crate::text::{folder_of_url, format_size, is_url, join_url, without_logins};
 use crate::yaml::{IncludeRequest, Limits, LoadResult, Loader, Mapping, Node};
 
 const TEXT_LIMIT_HINT: &str = "raise the limit with `--max-text`";
@@ -39,6 +40,7 @@ pub struct FileLoader<'a> {
     from_python: HashSet<SourceId>,
     warnings: Diagnostics,
     archive: Option<Archive>,
+    web_files: WebFiles,
     /// The texts that are used in place of those of files.
     replaced: HashMap<PathBuf, Arc<str>>,
     /// The files that may be read.
@@ -79,6 +81,7 @@ impl<'a> FileLoader<'a> {
             from_python: HashSet::new(),
             warnings: Diagnostics::default(),
             archive: None,
+            web_files: WebFiles::default(),
             replaced: HashMap::new(),
             scope: ReadScope::default(),
             keys: Keys::of_variables(env),
@@ -193,6 +196,27 @@ impl<'a> FileLoader<'a> {
         Span::new(self.sources.add(path, "", None), 0, 0)
     }
 
+    /// Returns a parsed file on the web. Later calls for the same address return the same source.
+    fn read_url(&mut self, url: &str, span: Span) -> Result<(SourceId, Node), Diagnostics> {
+        if let Some(known) = self.web_files.known.get(url) {
+            return known.clone();
+        }
+        let result = self.fetch_url(url, span);
+        self.web_files.known.insert(url.to_owned(), result.clone());
+        result
+    }
+
+    fn fetch_url(&mut self, url: &str, span: Span) -> Result<(SourceId, Node), Diagnostics> {
+        let limit = self.limits.max_bytes as u64;
+        let text = self.web_files.fetch(url, span, limit)?;
+        let path = PathBuf::from(without_logins(url));
+        let source = self.sources.add(path, text, Some(span));
+        self.check_total(source)?;
+        let root = self.parse_source(source)?;
+        self.declare_repositories_of(&root);
+        Ok((source, root))
+    }
+
     /// Adds a warning about a file.
     pub fn warn(&mut self, warning: Diagnostic) {
         self.warnings.push(warning);
@@ -203,6 +227,7 @@ impl<'a> FileLoader<'a> {
     /// Until this call nothing is permitted.
     pub fn set_trust(&mut self, trust: &Trust, base: &Path) {
         self.python.set_trust(trust, base);
+        self.web_files.permitted = trust.permits_by_name(NETWORK_PERMISSION);
         self.scope.set_trust(trust);
     }
 
@@ -403,15 +428,13 @@ impl<'a> FileLoader<'a> {
 
     /// Returns the folder of a text, which its relative paths refer to.
     pub fn folder_of(&self, source: SourceId) -> PathBuf {
-        let path = self.sources.get(source).map(|source| source.path.clone());
-        path.and_then(|path| path.parent().map(Path::to_owned))
-            .unwrap_or_default()
-    }
-
-    /// Whether the requested file is not on this machine.
-    pub fn is_remote(&mut self, request: &IncludeRequest) -> bool {
-        let here = self.folder_of(request.from);
-        is_url(&request.file) || self.lookup.find(request, &here).is_err()
+        let Some(source) = self.sources.get(source) else {
+            return PathBuf::new();
+        };
+        match source.path.to_str().filter(|path| is_url(path)) {
+            Some(url) => folder_of_url(url).into(),
+            None => source.path.parent().map(Path::to_owned).unwrap_or_default(),
+        }
     }
 
     /// Returns the local folder of the repository that a request names.
@@ -476,11 +499,6 @@ fn not_embedded(path: &Path, span: Span) -> Diagnostic {
         ))
 }
 
-/// Whether the file is an address on the web.
-fn is_url(file: &str) -> bool {
-    file.starts_with("http://") || file.starts_with("https://")
-}
-
 impl Loader for FileLoader<'_> {
     fn load(&mut self, request: &IncludeRequest) -> Result<LoadResult, Diagnostics> {
         let unset = |name: &String| self.env.non_empty(name).is_none();
@@ -488,22 +506,21 @@ impl Loader for FileLoader<'_> {
             return Ok(LoadResult::Skipped);
         }
         let file = request.file.as_str();
-        if is_url(file) {
-            return Err(
-                Diagnostic::error(format!("`{file}` cannot be included from the network"))
-                    .label(request.span, "included here")
-                    .help("save a copy of it next to this file, and include the copy")
-                    .into(),
-            );
-        }
         let named = request.repository.is_some() || request.repository_url.is_some();
+        let here = self.folder_of(request.from);
+        let web_folder = here.to_str().filter(|folder| is_url(folder) && !named);
+        if is_url(file) || web_folder.is_some() {
+            let url = join_url(web_folder.unwrap_or_default(), file);
+            let (source, root) = self.read_url(&url, request.span)?;
+            return Ok(LoadResult::Found { source, root });
+        }
         let folder = if named {
             match self.repository(request)? {
                 Some(folder) => folder,
                 None => return Ok(LoadResult::Deferred),
             }
         } else {
-            self.folder_of(request.from)
+            here
         };
         let within = [Path::new(file), &folder.join(file)]
             .into_iter()

@@ -29,6 +29,7 @@ mod trust;
 mod trust_entry;
 mod trust_record;
 mod vault_passwords;
+mod web_files;
 
 pub use clone_cache::{CacheError, CloneCache, LockedMirror, base_name};
 pub use csar::Csar;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::embedded;
 use super::local_clones;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::git::{Repository, find_repository_below};
 use crate::package::{PackageRequest, PackageRule, apply_rules, comparable_address};
 use crate::system::fs;
@@ -221,6 +221,7 @@ impl RepositoryLookup {
         let missing = || {
             let url = without_logins(&declared.url);
             Diagnostic::error(format!("the repository `{url}` is not on this machine"))
+                .check(Check::ImportNotFetched)
                 .label(request.span, "needed here")
         };
         let Some(mut package) = PackageRequest::of(&declared.url, declared.revision.as_deref())

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Severity};
 use crate::project::FileLoader;
+use crate::text::{is_url, join_url};
 use crate::tosca::{ImportRequest, Imported, Importer};
 use crate::yaml::{self, IncludeRequest, Limits, LoadResult, Loader as _, Node};
 
@@ -13,7 +14,7 @@ pub(crate) struct FileImporter<'l, 's> {
     pub(crate) loader: &'l mut FileLoader<'s>,
     pub(crate) document: Node,
     pub(crate) limits: Limits,
-    /// Whether an import that is not available locally causes only a warning.
+    /// Whether an import that was not fetched causes only a warning, unless something is missing without it.
     pub(crate) lenient: bool,
 }
 
@@ -26,7 +27,7 @@ impl Importer for FileImporter<'_, '_> {
         let file = match request.repository {
             Some(_) => file.to_owned(),
             None if file.contains("://") => file.to_owned(),
-            None => self.folder(request).join(file).display().to_string(),
+            None => join(&self.folder(request), file),
         };
         let include = IncludeRequest {
             file,
@@ -40,7 +41,7 @@ impl Importer for FileImporter<'_, '_> {
         };
         let loaded = self.loader.load(&include).map_err(|problems| {
             let mut problem = first(problems, request);
-            if self.lenient && self.loader.is_remote(&include) {
+            if self.lenient && problem.check == Check::ImportNotFetched {
                 problem.severity = Severity::Warning;
             }
             problem
@@ -48,6 +49,7 @@ impl Importer for FileImporter<'_, '_> {
         let LoadResult::Found { source, root } = loaded else {
             let message = format!("the imported file `{}` does not exist", request.file);
             return Err(Diagnostic::error(message)
+                .check(Check::Import)
                 .label(request.span, "imported here")
                 .help("correct its name; relative paths start from the folder of this file"));
         };
@@ -59,7 +61,9 @@ impl Importer for FileImporter<'_, '_> {
                     "there is no `{fragment}` in the imported file `{}`",
                     request.file
                 );
-                Diagnostic::error(message).label(request.span, "imported here")
+                Diagnostic::error(message)
+                    .check(Check::Import)
+                    .label(request.span, "imported here")
             })?,
             None => expanded.root,
         };
@@ -83,9 +87,19 @@ impl FileImporter<'_, '_> {
 fn first(problems: Diagnostics, request: &ImportRequest) -> Diagnostic {
     let fallback = || {
         let message = format!("the imported file `{}` cannot be read", request.file);
-        Diagnostic::error(message).label(request.span, "imported here")
+        Diagnostic::error(message)
+            .check(Check::Import)
+            .label(request.span, "imported here")
     };
     problems.into_iter().next().unwrap_or_else(fallback)
+}
+
+/// Returns the path or the address of a file in a folder.
+fn join(folder: &Path, file: &str) -> String {
+    match folder.to_str().filter(|folder| is_url(folder)) {
+        Some(folder) => join_url(folder, file),
+        None => folder.join(file).display().to_string(),
+    }
 }
 
 /// Returns the node at a JSON pointer.

@@ -177,7 +177,7 @@ pub enum StepAction {
         /// The value of an empty answer.
         default: Option<TemplateText>,
         /// The pattern that the whole answer must match.
-        validate: Option<regex::Regex>,
+        validate: Option<crate::text::Pattern>,
     },
     /// Changes the environment for the following steps and tasks (F20).
     Set(Box<EnvSettings>),

@@ -11,6 +11,7 @@ use super::{
     TaskStep, TemplateText,
 };
 use super::{Download, Transfer, local_shell};
+use crate::text::Pattern;
 use crate::value::Value;
 use crate::yaml::{Node, NodeKind};
 
@@ -200,10 +201,9 @@ fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     }
     let pattern = fields.string(node, "validate");
     let validate = pattern.and_then(|pattern| {
-        let whole = regex::Regex::new(&format!("^(?:{pattern})$"));
+        let whole = Pattern::new(&format!("^(?:{pattern})$"));
         if let Err(error) = &whole {
-            let message = error.to_string();
-            let said = message.lines().last().unwrap_or("").trim();
+            let said = error.reason();
             let message = format!("`validate` is not a valid regular expression: {said}");
             let span = node.get("validate").map(Node::span);
             fields.report(&message, span.unwrap_or(node.span()), None);

@@ -198,7 +198,7 @@ impl TaskEngine {
         };
         if validate
             .as_ref()
-            .is_some_and(|pattern| !pattern.is_match(&answer))
+            .is_some_and(|pattern| pattern.is_match(&answer) != Ok(true))
         {
             let tries = &mut self.runs[id].tries;
             tries.count_attempt();

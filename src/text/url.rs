@@ -1,4 +1,4 @@
-//! Removal of logins from URLs, so that messages and records do not reveal passwords.
+//! URLs: relative addresses, and the removal of logins, so that messages and records do not reveal passwords.
 
 /// Removes the login, which is the part before `@`, from each URL in a text.
 pub fn without_logins(text: &str) -> String {
@@ -35,9 +35,74 @@ fn split_login(text: &str, ends: impl FnMut(char) -> bool) -> (Option<&str>, &st
     }
 }
 
+/// Whether the text is an address on the web.
+pub fn is_url(text: &str) -> bool {
+    text.starts_with("http://") || text.starts_with("https://")
+}
+
+/// Returns the address of the folder that a file on the web lies in, without a final slash.
+pub fn folder_of_url(url: &str) -> &str {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (start, _) = split_origin(url);
+    match url.rfind('/') {
+        Some(end) if end >= start => &url[..end],
+        _ => url,
+    }
+}
+
+/// Returns the address of a file, which is relative to a folder on the web.
+pub fn join_url(folder: &str, file: &str) -> String {
+    if is_url(file) {
+        return file.to_owned();
+    }
+    let (start, path) = split_origin(folder);
+    let base = if file.starts_with('/') { "" } else { path };
+    let mut parts: Vec<&str> = base.split('/').filter(|part| !part.is_empty()).collect();
+    for part in file.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("{}/{}", &folder[..start], parts.join("/"))
+}
+
+/// Returns the length of the scheme and the host of a URL, and the path behind them.
+fn split_origin(url: &str) -> (usize, &str) {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let start = url[host..].find('/').map_or(url.len(), |at| host + at);
+    (start, &url[start..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_relative_address_starts_at_the_folder_of_the_file() {
+        let join = |file| join_url(folder_of_url("https://x.example:1/a/b.yaml?ref=v/1"), file);
+        let joined = [
+            "c.yaml",
+            "../c.yaml",
+            "../../../c.yaml",
+            "/c/./d.yaml",
+            "http://y/z",
+        ]
+        .map(join);
+        insta::assert_snapshot!(joined.join("\n"), @"
+        https://x.example:1/a/c.yaml
+        https://x.example:1/c.yaml
+        https://x.example:1/c.yaml
+        https://x.example:1/c/d.yaml
+        http://y/z
+        ");
+        assert_eq!(folder_of_url("https://x.example"), "https://x.example");
+        assert_eq!(
+            folder_of_url("https://x.example/a.yaml"),
+            "https://x.example"
+        );
+    }
 
     #[test]
     fn logins_in_a_text_are_left_out() {

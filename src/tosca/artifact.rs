@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping};
@@ -123,7 +123,8 @@ impl TypeScope<'_> {
             (None, Some(file), _) => Some(file.to_value()),
             (None, None, Some(base)) => Some(base.file.clone()),
             (None, None, None) => {
-                let problem = Diagnostic::error(format!("{subject} has no `file`"));
+                let problem =
+                    Diagnostic::error(format!("{subject} has no `file`")).check(Check::MissingFile);
                 let problem = problem.label(entry.key_span, "");
                 self.report(problem.help("add `file:` with a path, the name of an image or a URL"));
                 None

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::expr::is_stand_alone;
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
@@ -52,13 +52,28 @@ enum PathSegment {
 #[derive(Debug)]
 struct ValueFault {
     path: Vec<PathSegment>,
+    check: Check,
     message: String,
+}
+
+/// The name of a value in messages, such as ``property `port` ``, and of the entity that it belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) name: fmt::Arguments<'a>,
+    /// The owner, such as ``node template `web` ``. Empty if the name says enough.
+    pub(super) owner: &'a str,
+}
+
+impl<'a> From<fmt::Arguments<'a>> for Subject<'a> {
+    fn from(name: fmt::Arguments<'a>) -> Self {
+        Self { name, owner: "" }
+    }
 }
 
 /// Checks one value against its definition and collects the violations.
 pub(super) struct ValueChecker<'a> {
     types: &'a Types,
-    subject: fmt::Arguments<'a>,
+    subject: Subject<'a>,
     sensitive: bool,
     path: Vec<PathSegment>,
     faults: Vec<ValueFault>,
@@ -66,18 +81,17 @@ pub(super) struct ValueChecker<'a> {
 
 /// Checks a value against a definition. Returns the normalized value and the violations.
 ///
-/// `subject` names the value in messages, such as ``property `port` ``. `origin` is the YAML node that the
-/// value came from, and the span to report if it came from none.
-pub(super) fn check(
-    types: &Types,
+/// `origin` is the YAML node that the value came from, and the span to report if it came from none.
+pub(super) fn check<'a>(
+    types: &'a Types,
     def: &PropertyDef,
     value: &Value,
-    subject: fmt::Arguments<'_>,
+    subject: impl Into<Subject<'a>>,
     origin: (Option<&Node>, Span),
 ) -> (Value, Vec<Diagnostic>) {
     let mut check = ValueChecker {
         types,
-        subject,
+        subject: subject.into(),
         sensitive: def.is_sensitive() || value.has_sensitive(),
         path: Vec::new(),
         faults: Vec::new(),
@@ -86,7 +100,9 @@ pub(super) fn check(
     let (node, span) = origin;
     let messages = check.faults.into_iter().map(|fault| {
         let place = node.map_or(span, |node| span_of_part(node, &fault.path));
-        Diagnostic::error(fault.message).label(place, "")
+        Diagnostic::error(fault.message)
+            .check(fault.check)
+            .label(place, "")
     });
     (value, messages.collect())
 }
@@ -151,7 +167,7 @@ impl ValueChecker<'_> {
         if self.faults.len() == found {
             for constraint in &schema.constraints {
                 if let Some(why) = constraint.rule.violation(self.simple_kind(schema), &value) {
-                    self.report_mismatch(&value, &why);
+                    self.report_value(Check::Constraint, &value, &why);
                 }
             }
         }
@@ -337,7 +353,7 @@ impl ValueChecker<'_> {
             let def = data.properties.get(name);
             if def.is_none() && !data.open {
                 let message = format!("{} is not a field of `{}`", self.name(), data.name);
-                self.add_fault(message);
+                self.add_fault(Check::UndeclaredProperty, message);
             }
             let item = match def {
                 Some(def) => self.value(&def.schema, item, depth + 1),
@@ -360,7 +376,7 @@ impl ValueChecker<'_> {
                         self.name(),
                         data.name
                     );
-                    self.add_fault(message);
+                    self.add_fault(Check::MissingProperty, message);
                 }
                 _ => {}
             }
@@ -368,12 +384,21 @@ impl ValueChecker<'_> {
         Value::from(read)
     }
 
-    /// Returns the subject with the path to the current part, such as ``property `ports[0].source` ``.
+    /// Returns the subject with the path to the current part and its owner, such as ``property
+    /// `ports[0].source` in node template `web` ``.
     fn name(&self) -> String {
-        if self.path.is_empty() {
-            return self.subject.to_string();
+        let name = self.name_of_part();
+        match self.subject.owner {
+            "" => name,
+            owner => format!("{name} in {owner}"),
         }
-        let mut name = self.subject.to_string();
+    }
+
+    fn name_of_part(&self) -> String {
+        let mut name = self.subject.name.to_string();
+        if self.path.is_empty() {
+            return name;
+        }
         if name.ends_with('`') {
             name.pop();
         }
@@ -395,18 +420,23 @@ impl ValueChecker<'_> {
     }
 
     fn report_mismatch(&mut self, value: &Value, why: &str) {
+        self.report_value(Check::WrongType, value, why);
+    }
+
+    fn report_value(&mut self, check: Check, value: &Value, why: &str) {
         let shown = if self.sensitive {
             REDACTED.to_owned()
         } else {
             format!("`{}`", abbreviate(value))
         };
         let message = format!("the value {shown} of {} {why}", self.name());
-        self.add_fault(message);
+        self.add_fault(check, message);
     }
 
-    fn add_fault(&mut self, message: String) {
+    fn add_fault(&mut self, check: Check, message: String) {
         self.faults.push(ValueFault {
             path: self.path.clone(),
+            check,
             message,
         });
     }

@@ -5,8 +5,8 @@
 
 use std::cmp::Ordering;
 
-use crate::diagnostic::Diagnostic;
-use crate::text::did_you_mean;
+use crate::diagnostic::{Check, Diagnostic};
+use crate::text::{Pattern, did_you_mean};
 use crate::value::Value;
 use crate::yaml::Node;
 
@@ -59,16 +59,21 @@ pub(super) fn read_constraint(node: &Node) -> Result<Constraint, Diagnostic> {
     let entry = node.as_map().filter(|map| map.len() == 1);
     let Some((name, entry)) = entry.and_then(|map| map.iter().next()) else {
         let message = "a constraint must be a map with one key";
-        return Err(Diagnostic::error(message).label(node.span(), ""));
+        return Err(Diagnostic::error(message)
+            .check(Check::WrongKind)
+            .label(node.span(), ""));
     };
     if !is_constraint_name(name) {
-        let mut problem =
-            Diagnostic::error(format!("there is no constraint `{name}`")).label(entry.key_span, "");
+        let mut problem = Diagnostic::error(format!("there is no constraint `{name}`"))
+            .check(Check::InvalidType)
+            .label(entry.key_span, "");
         problem.help = did_you_mean(name, CONSTRAINT_NAMES.iter().copied());
         return Err(problem);
     }
     let rule = read_rule(name, &entry.value).map_err(|why| {
-        Diagnostic::error(format!("`{name}` {why}")).label(entry.value.span(), "")
+        Diagnostic::error(format!("`{name}` {why}"))
+            .check(Check::InvalidType)
+            .label(entry.value.span(), "")
     })?;
     Ok(Constraint {
         rule,
@@ -99,10 +104,12 @@ fn read_rule(name: &str, node: &Node) -> Result<Rule, String> {
         "max_length" => Rule::MaxLength(parse_count(&value)?),
         "pattern" => {
             let text = value.as_str().ok_or("needs a regular expression")?;
-            let whole = regex::Regex::new(&format!(r"\A(?:{text})\z"));
-            let regex =
-                whole.map_err(|_| format!("`{text}` is not a supported regular expression"))?;
-            Rule::Pattern(text.into(), regex)
+            let whole = Pattern::new(&format!(r"\A(?:{text})\z"));
+            let pattern = whole.map_err(|error| {
+                let why = error.reason();
+                format!("`{text}` is not a supported regular expression: {why}")
+            })?;
+            Rule::Pattern(text.into(), pattern)
         }
         "schema" => Rule::Schema(value),
         _ => Rule::Version(value.to_string().into()),
@@ -141,6 +148,13 @@ impl Rule {
                 .iter()
                 .find_map(|item| self.violation(DataKind::Any, item));
         }
+        if let Self::Pattern(text, pattern) = self
+            && let Err(error) = pattern.is_match(&value.to_string())
+        {
+            return Some(format!(
+                "cannot be matched with the pattern `{text}`: {error}"
+            ));
+        }
         (!self.holds(kind, value)).then(|| self.violation_message())
     }
 
@@ -159,7 +173,7 @@ impl Rule {
             Self::Length(expected) => length(value) == Some(*expected),
             Self::MinLength(least) => length(value).is_some_and(|length| length >= *least),
             Self::MaxLength(max) => length(value).is_some_and(|length| length <= *max),
-            Self::Pattern(_, regex) => regex.is_match(&value.to_string()),
+            Self::Pattern(_, pattern) => pattern.is_match(&value.to_string()) == Ok(true),
             Self::Version(expected) => version::admits(expected, &value.to_string()) == Some(true),
             Self::Schema(_) => true,
         }
@@ -173,11 +187,10 @@ impl Rule {
             Self::GreaterOrEqual(other) => format!("must be greater than or equal to `{other}`"),
             Self::LessThan(other) => format!("must be less than `{other}`"),
             Self::LessOrEqual(other) => format!("must be less than or equal to `{other}`"),
-            Self::InRange(low, high) => format!(
-                "is out of range, which is {} to {}",
-                shown(low.as_ref()),
-                shown(high.as_ref())
-            ),
+            Self::InRange(Some(low), Some(high)) => format!("is not between {low} and {high}"),
+            Self::InRange(Some(low), None) => format!("must be at least {low}"),
+            Self::InRange(None, Some(high)) => format!("must be at most {high}"),
+            Self::InRange(None, None) => "is not comparable".to_owned(),
             Self::ValidValues(values) => format!("is not one of {}", listed(values)),
             Self::Length(expected) => format!("must have the length {expected}"),
             Self::MinLength(least) => format!("must have at least the length {least}"),
@@ -198,10 +211,6 @@ impl Rule {
                 | Self::Schema(_)
         )
     }
-}
-
-fn shown(bound: Option<&Value>) -> String {
-    bound.map_or_else(|| "any".to_owned(), ToString::to_string)
 }
 
 fn listed(values: &[Value]) -> String {

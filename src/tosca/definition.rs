@@ -9,7 +9,10 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
 use crate::name::TypeName;
+use crate::text::Pattern;
 use crate::value::{Map, Value};
+
+use super::import_graph::PrefixedNames;
 
 /// The definition of a property or an attribute of a type, or of an input of a topology or an operation.
 #[derive(Debug, Clone)]
@@ -162,7 +165,7 @@ pub enum Rule {
     /// The number of characters, items or keys is at most the number.
     MaxLength(u64),
     /// The entire text matches the regular expression. The text of the expression comes first.
-    Pattern(Arc<str>, regex::Regex),
+    Pattern(Arc<str>, Pattern),
     /// A JSON schema, uninterpreted: checks accept any value.
     Schema(Value),
     /// The value is a version that a requirement such as `^1.2` or `>=1, <2` admits.
@@ -228,6 +231,8 @@ pub struct TypeInfo {
     pub open: bool,
     /// The location of the declaration in the YAML text.
     pub span: Span,
+    /// The prefixed names of the type and of its ancestors. `None` if no import has a prefix.
+    pub(super) prefixed_names: Option<PrefixedNames>,
 }
 
 impl TypeInfo {
@@ -241,8 +246,11 @@ impl TypeInfo {
                 parts.is_some_and(|(_, rest)| rest == short)
             });
         }
-        self.ancestors
+        let is_ancestor = self
+            .ancestors
             .iter()
-            .any(|ancestor| ancestor.as_str() == name)
+            .any(|ancestor| ancestor.as_str() == name);
+        let prefixed = self.prefixed_names.as_ref();
+        is_ancestor || prefixed.is_some_and(|names| names.contain(name))
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic};
 use crate::name::OperationRef;
 use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping, Node};
@@ -195,6 +195,7 @@ impl TypeScope<'_> {
                     Diagnostic::warning(format!(
                         "the implementation of {subject} has nothing to run"
                     ))
+                    .check(Check::UnusedKey)
                     .label(node.span(), "")
                     .help("add a `primary` or a `className`"),
                 );
@@ -280,6 +281,7 @@ impl TypeScope<'_> {
             match seconds(&node.to_value()) {
                 Some(timeout) => implementation.timeout = Some(timeout),
                 None => self.problems().error(
+                    Check::WrongKind,
                     format!("`timeout` of {subject} must be a number of seconds"),
                     node.span(),
                 ),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
 use crate::text::did_you_mean;
 use crate::value::Map;
@@ -51,7 +51,9 @@ impl InterfaceDrafts {
             let subject = format!("interface `{name}` of {owner}");
             let Some(definition) = entry.value.as_map() else {
                 let message = format!("{subject} must be a map, not {}", entry.value.kind_name());
-                scope.problems().error(message, entry.key_span);
+                scope
+                    .problems()
+                    .error(Check::WrongKind, message, entry.key_span);
                 continue;
             };
             let mut merger = InterfaceMerger {
@@ -209,7 +211,9 @@ impl InterfaceMerger<'_> {
     fn unknown_interface(&self, name: &str, span: Span) {
         let message = format!("{} is not declared", self.subject);
         let well_known = ["Standard", "Configure", "Install", "Mock", "defaults"];
-        let problem = Diagnostic::error(message).label(span, "");
+        let problem = Diagnostic::error(message)
+            .check(Check::UnknownType)
+            .label(span, "");
         let usual = "declare it on the type, with the `type` of the interface";
         let help = did_you_mean(name, well_known);
         self.scope
@@ -218,7 +222,9 @@ impl InterfaceMerger<'_> {
 
     fn unknown_operation(&self, name: &str, span: Span, known: &[Arc<str>]) {
         let message = format!("{} has no operation `{name}`", self.subject);
-        let mut problem = Diagnostic::error(message).label(span, "");
+        let mut problem = Diagnostic::error(message)
+            .check(Check::UnknownOperation)
+            .label(span, "");
         problem.help = did_you_mean(name, known.iter().map(|known| &**known)).or_else(|| {
             let names: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
             (!names.is_empty()).then(|| format!("its operations are {}", names.join(", ")))
@@ -235,7 +241,9 @@ impl InterfaceMerger<'_> {
             .filter_map(|node| {
                 if node.as_map().is_none() && !node.is_null() {
                     let message = format!("the operations of {} must be a map", self.subject);
-                    self.scope.problems().error(message, node.span());
+                    self.scope
+                        .problems()
+                        .error(Check::WrongKind, message, node.span());
                 }
                 node.as_map()
             })

@@ -19,6 +19,14 @@ pub(super) const VERSIONS: &[&str] = &[
     "tosca_simple_profile_for_nfv_1_0",
     "tosca_simple_profile_for_nfv_1_0_0",
     "tosca_simple_profile_for_mec_1_0_0",
+    "http://docs.oasis-open.org/tosca/ns/simple/yaml/1.0",
+];
+
+/// The names of TOSCA 1.0, which wants the version to be on the first line.
+pub(super) const VERSIONS_1_0: &[&str] = &[
+    "tosca_simple_yaml_1_0",
+    "tosca_simple_yaml_1_0_0",
+    "http://docs.oasis-open.org/tosca/ns/simple/yaml/1.0",
 ];
 
 /// Returns the keys of a service template, with the tables of all nested entities.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic};
 use crate::name::TemplateName;
 use crate::value::{Fold, FoldMap, FoldSet, Value};
 
@@ -84,7 +84,9 @@ impl NestingBuilder<'_> {
             }
             if self.nodes.contains_key(&template.name) {
                 let message = format!("two node templates are named `{}`", template.name);
-                self.types.problems.error(message, template.span);
+                self.types
+                    .problems
+                    .error(Check::InvalidSubstitution, message, template.span);
             }
             self.nodes.insert(template.name.clone(), Arc::new(template));
         }
@@ -114,7 +116,9 @@ impl NestingBuilder<'_> {
                     "the topologies nested in node template `{}` exceed the limit of {MAX_LEVELS} levels or {MAX_TEMPLATES} node templates",
                     outer.name
                 );
-                self.types.problems.error(message, outer.span);
+                self.types
+                    .problems
+                    .error(Check::InvalidSubstitution, message, outer.span);
             }
             return;
         }
@@ -164,7 +168,12 @@ fn report_no_substitution(scope: TypeScope<'_>, outer: &NodeTemplate, itself: bo
             outer.type_name
         )
     };
-    scope.report(Diagnostic::error(message).label(outer.span, "").help(help));
+    scope.report(
+        Diagnostic::error(message)
+            .check(Check::InvalidSubstitution)
+            .label(outer.span, "")
+            .help(help),
+    );
 }
 
 /// A copy of a topology, to be nested in place of the template `outer`.
@@ -352,7 +361,9 @@ impl TopologyCopy<'_> {
                     "node template `{}` has no property `{name}`, which `{}` requires",
                     self.outer.name, self.outer.type_name
                 );
-                let problem = Diagnostic::error(message).label(self.outer.span, "");
+                let problem = Diagnostic::error(message)
+                    .check(Check::MissingProperty)
+                    .label(self.outer.span, "");
                 self.draft
                     .scope
                     .report(problem.label(def.span, "declared here"));

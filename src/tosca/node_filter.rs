@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
@@ -237,6 +237,7 @@ impl<'a> NodeFilter<'a> {
             }
             self.scope.report(
                 Diagnostic::warning("this expression cannot be used to find a node")
+                    .check(Check::EmptyPath)
                     .label(item.span(), "")
                     .help("give a path, or name the node or its type"),
             );

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::{TemplateName, TypeName};
 use crate::value::{FoldMap, Value};
 use crate::yaml::{MapEntry, Mapping, Node};
@@ -143,6 +143,7 @@ impl<'a> NodeReader<'a> {
         if !is_identifier(name) {
             self.scope.report(
                 Diagnostic::error(format!("`{name}` is not a valid name for a node template"))
+                    .check(Check::WrongKind)
                     .label(span, "")
                     .help("use letters, digits, `.`, `_`, `-` and `:`, and start with a letter"),
             );
@@ -174,7 +175,9 @@ impl<'a> NodeReader<'a> {
         let read = |item: &Node| {
             if item.as_str().is_none() {
                 let message = format!("a directive of {subject} must be a string");
-                self.scope.problems().error(message, item.span());
+                self.scope
+                    .problems()
+                    .error(Check::WrongKind, message, item.span());
             }
             item.as_str().map(Arc::from)
         };
@@ -237,7 +240,9 @@ impl<'a> NodeReader<'a> {
         for (name, entry) in assigned.into_iter().flatten() {
             if !node_type.capabilities.contains_key(name) {
                 let message = format!("{subject} has no capability `{name}`");
-                let mut problem = Diagnostic::error(message).label(entry.key_span, "");
+                let mut problem = Diagnostic::error(message)
+                    .check(Check::MissingCapability)
+                    .label(entry.key_span, "");
                 let known = node_type.capabilities.keys().map(|name| &**name);
                 problem.help = crate::text::did_you_mean(name, known);
                 scope.report(problem);
@@ -296,6 +301,7 @@ impl<'a> NodeReader<'a> {
             let expected_type = expected.type_name.as_str();
             match artifacts.get(name) {
                 None if expected.required => scope.problems().error(
+                    Check::UnknownArtifact,
                     format!("{subject} has no artifact `{name}` of type `{expected_type}`"),
                     span,
                 ),
@@ -303,7 +309,9 @@ impl<'a> NodeReader<'a> {
                     let message = format!(
                         "artifact `{name}` of {subject} must be of a type that derives from `{expected_type}`"
                     );
-                    scope.problems().error(message, found.span);
+                    scope
+                        .problems()
+                        .error(Check::WrongType, message, found.span);
                 }
                 _ => {}
             }

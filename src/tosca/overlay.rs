@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::text::did_you_mean;
 use crate::yaml::{Mapping, Node};
 
@@ -54,7 +54,9 @@ fn blueprint(scope: TypeScope<'_>, map: &Mapping, options: &ReadOptions) -> Opti
     let sections = sections.into_iter().flatten().filter_map(Node::as_map);
     let Some(found) = sections.clone().find_map(|map| map.get(blueprint_name)) else {
         let message = format!("there is no deployment blueprint `{blueprint_name}`");
-        let mut problem = Diagnostic::error(message).label(*span, "selected here");
+        let mut problem = Diagnostic::error(message)
+            .check(Check::UnknownTemplate)
+            .label(*span, "selected here");
         let names = sections.flatten().map(|(name, _)| &**name);
         problem.help = did_you_mean(blueprint_name, names);
         scope.report(problem);

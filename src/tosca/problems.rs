@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Span};
 use crate::text::did_you_mean;
 use crate::value::FoldSet;
 use crate::yaml::{KeyTable, Mapping, OtherKeys};
@@ -58,13 +58,13 @@ impl Problems {
     }
 
     /// Adds an error at a location.
-    pub(super) fn error(&self, message: impl ToString, span: Span) {
-        self.report(Diagnostic::error(message).label(span, ""));
+    pub(super) fn error(&self, check: Check, message: impl ToString, span: Span) {
+        self.report(Diagnostic::error(message).check(check).label(span, ""));
     }
 
     /// Adds a warning at a location.
-    pub(super) fn warning(&self, message: impl ToString, span: Span) {
-        self.report(Diagnostic::warning(message).label(span, ""));
+    pub(super) fn warning(&self, check: Check, message: impl ToString, span: Span) {
+        self.report(Diagnostic::warning(message).check(check).label(span, ""));
     }
 
     /// Reports each key that the table does not list: as a warning if the table is open, else as an error.
@@ -76,10 +76,13 @@ impl Problems {
         for (_, key, help) in UNUSED_KEYS.iter().filter(|(of, ..)| *of == table.name) {
             if let Some(entry) = mapping.entry(key) {
                 let message = format!("`{key}` of {subject} has no effect");
-                let warning = Diagnostic::warning(message).label(entry.key_span, "ignored");
+                let warning = Diagnostic::warning(message)
+                    .check(Check::UnusedKey)
+                    .label(entry.key_span, "ignored");
                 self.report(warning.help(*help));
             }
         }
+        self.check_description(table, subject, mapping);
         for (key, entry) in mapping {
             if table.has_key(key) {
                 continue;
@@ -89,8 +92,20 @@ impl Problems {
                 OtherKeys::Open => Diagnostic::warning(message),
                 OtherKeys::Refused | OtherKeys::Each(_) => Diagnostic::error(message),
             }
+            .check(Check::UnknownKey)
             .label(entry.key_span, "");
             self.report(diagnostic.help_if(did_you_mean(key, table.names())));
+        }
+    }
+
+    /// Reports a `description` that is a map or a list. Nothing depends on the text, so the rest is read.
+    fn check_description(&self, table: &KeyTable, subject: &str, mapping: &Mapping) {
+        let node = mapping
+            .get("description")
+            .filter(|_| table.has_key("description"));
+        if let Some(node) = node.filter(|it| it.as_map().is_some() || it.as_seq().is_some()) {
+            let subject = format_args!("`description` of {subject}");
+            self.report(node.type_mismatch(subject, "a string").contained());
         }
     }
 

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::text::did_you_mean;
 use crate::yaml::{MapEntry, Mapping, Node};
 
-use super::check::check;
+use super::check::{Subject, check};
 use super::definition::{AttributeDecl, Attributes, Defs, Properties, Property};
 use super::entity_types::NodeType;
 use super::scope::TypeScope;
@@ -124,11 +124,12 @@ impl TypeScope<'_> {
         let definition = declared.defs.get(name);
         let value = match definition {
             Some(def) => {
-                let subject = format_args!("property `{name}`");
+                let name = format_args!("property `{name}`");
+                let subject = Subject { name, owner };
                 let origin = (Some(&entry.value), span);
                 let (value, problems) = check(self.types, def, &raw, subject, origin);
                 for problem in problems {
-                    self.report(with_owner(problem, owner));
+                    self.report(problem);
                 }
                 value
             }
@@ -151,8 +152,15 @@ impl TypeScope<'_> {
             "property `{name}` is not declared on `{}`",
             declared.type_name
         );
-        let problem = Diagnostic::warning(message).label(entry.key_span, "ignored");
-        self.report(problem.help_if(did_you_mean(name, declared.defs.keys().map(|name| &**name))));
+        let similar = did_you_mean(name, declared.defs.keys().map(|name| &**name));
+        // A template may set what only its reader knows. A misspelt name would leave the default in place.
+        let problem = match &similar {
+            Some(_) => Diagnostic::error(message)
+                .label(entry.key_span, "")
+                .contained(),
+            None => Diagnostic::warning(message).label(entry.key_span, "ignored"),
+        };
+        self.report(problem.check(Check::UndeclaredProperty).help_if(similar));
     }
 
     fn check_required(
@@ -174,6 +182,7 @@ impl TypeScope<'_> {
             );
             self.report(
                 Diagnostic::error(message)
+                    .check(Check::MissingProperty)
                     .label(span, "")
                     .label(def.span, "declared here"),
             );
@@ -206,11 +215,4 @@ impl TypeScope<'_> {
         }
         Arc::new(attributes)
     }
-}
-
-/// Adds the entity to a message, for output that shows messages without locations.
-fn with_owner(mut problem: Diagnostic, owner: &str) -> Diagnostic {
-    problem.message.push_str(" in ");
-    problem.message.push_str(owner);
-    problem
 }

@@ -25,7 +25,8 @@ use super::topology::{ExtraTemplates, TopologyDraft};
 use super::type_loader::Importer;
 use super::type_loader::{LoadedFile, LoadedTypes, load};
 use super::types::{ROOT, Types};
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use super::unfetched_imports::join_with_unknown_names;
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Span};
 use crate::name::TemplateName;
 use crate::value::{FoldMap, Map};
 use crate::yaml::{Mapping, Node};
@@ -86,7 +87,7 @@ pub fn read(
         types: Arc::new(types),
     };
     let problems = unused.downgrade_errors(template.types.take_problems(), root.span().source);
-    (Some(template), problems)
+    (Some(template), join_with_unknown_names(problems))
 }
 
 /// Returns the repositories that the files declare. The service template has priority over its imports.
@@ -166,7 +167,7 @@ pub fn check_inputs(
                 }
             }
             None if def.required && def.default.is_none() => problems.push(
-                Diagnostic::error(format!("input `{name}` is missing"))
+                Diagnostic::error(format!("input `{name}` is missing")).check(Check::MissingInput)
                     .label(def.span, "declared here, without a default")
                     .help(format!(
                         "set it with `--var input_{name} VALUE`, and add `--save-inputs` to keep the value in \
@@ -524,16 +525,16 @@ topology_template:
         );
         insta::assert_snapshot!(case.report(), @"
         service.yaml:17:5: node template `bad` has no property `needed`, which `T` requires
-        service.yaml:20:16: the value `11` of property `count` is out of range, which is 1 to 10 in node template `bad`
-        service.yaml:21:15: the value `c` of property `kind` is not one of `a`, `b` in node template `bad`
-        service.yaml:22:15: the value `A1x9` of property `name` does not match the pattern `[a-z]+` in node template `bad`
-        service.yaml:22:15: the value `A1x9` of property `name` must have at most the length 3 in node template `bad`
-        service.yaml:23:15: the value `10 MB` of property `size` must be greater than or equal to `1 GB` in node template `bad`
-        service.yaml:24:17: the value <<REDACTED>> of property `secret` is not an integer in node template `bad`
-        service.yaml:25:32: the value `70000` of property `ends[0].port` is out of range, which is 1 to 65535 in node template `bad`
-        service.yaml:25:47: the value `x` of property `ends[1].port` is not an integer in node template `bad`
-        service.yaml:25:57: property `ends[1].extra` is not a field of `Endpoint` in node template `bad`
-        service.yaml:25:40: property `ends[1]` has no `host`, which the type `Endpoint` requires in node template `bad`
+        service.yaml:20:16: the value `11` of property `count` in node template `bad` is not between 1 and 10
+        service.yaml:21:15: the value `c` of property `kind` in node template `bad` is not one of `a`, `b`
+        service.yaml:22:15: the value `A1x9` of property `name` in node template `bad` does not match the pattern `[a-z]+`
+        service.yaml:22:15: the value `A1x9` of property `name` in node template `bad` must have at most the length 3
+        service.yaml:23:15: the value `10 MB` of property `size` in node template `bad` must be greater than or equal to `1 GB`
+        service.yaml:24:17: the value <<REDACTED>> of property `secret` in node template `bad` is not an integer
+        service.yaml:25:32: the value `70000` of property `ends[0].port` in node template `bad` is not between 1 and 65535
+        service.yaml:25:47: the value `x` of property `ends[1].port` in node template `bad` is not an integer
+        service.yaml:25:57: property `ends[1].extra` in node template `bad` is not a field of `Endpoint`
+        service.yaml:25:40: property `ends[1]` in node template `bad` has no `host`, which the type `Endpoint` requires
         service.yaml:26:9: property `nedeed` is not declared on `T`
           hint: did you mean `needed`?
         ");
@@ -654,7 +655,7 @@ topology_template: {node_templates: {base: {type: T, properties: {p: 1}}}}
         let template = template.expect("it has a type");
         assert_eq!(template.host(), Some(&"base".into()));
         let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
-        insta::assert_snapshot!(messages.join("\n"), @"the value `x` of property `p` is not an integer in node template `lone`");
+        insta::assert_snapshot!(messages.join("\n"), @"the value `x` of property `p` in node template `lone` is not an integer");
     }
 
     #[test]

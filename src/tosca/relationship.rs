@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::{TemplateName, TypeName};
 use crate::value::FoldMap;
 use crate::yaml::{Mapping, Node};
@@ -127,13 +127,16 @@ impl TypeScope<'_> {
                 "give it a `type`: the name of {}",
                 section.noun_with_article()
             );
-            let problem = Diagnostic::error(format!("{subject} has no `type`")).label(span, "");
+            let problem = Diagnostic::error(format!("{subject} has no `type`"))
+                .check(Check::UnknownType)
+                .label(span, "");
             self.report(problem.help(help));
             return None;
         };
         let Some(name) = node.as_str() else {
             let message = format!("the type of {subject} must be a name");
-            self.problems().error(message, node.span());
+            self.problems()
+                .error(Check::WrongKind, message, node.span());
             return None;
         };
         self.require(name, section, node.span())

@@ -2,9 +2,11 @@
 //!
 //! The methods belong to [`RequirementResolver`], which calls them while it matches.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic};
 
 use super::requirement_resolver::{MergedRequirement, RequirementResolver};
+use super::scope::TypeScope;
+use super::section::TypeSection;
 use super::template::{NodeTemplate, RelationshipTemplate};
 
 impl RequirementResolver<'_> {
@@ -31,7 +33,8 @@ impl RequirementResolver<'_> {
             merged.name(),
             template.name
         );
-        self.types.problems.error(message, merged.span());
+        let problem = Diagnostic::error(message).check(Check::MissingRequirement);
+        self.types.problems.report(problem.label(merged.span(), ""));
     }
 
     /// Reports a requirement that only the node type declares and that has no target.
@@ -64,6 +67,7 @@ impl RequirementResolver<'_> {
             None => format!("add `{}` to its `requirements`", merged.name()),
         };
         let problem = problem
+            .check(Check::MissingRequirement)
             .label(template.span, "")
             .label(merged.span(), "declared here")
             .help(help);
@@ -82,6 +86,7 @@ impl RequirementResolver<'_> {
         );
         self.types.problems.report(
             Diagnostic::error(message)
+                .check(Check::MissingRequirement)
                 .label(merged.span(), "")
                 .help("add a `node`, a `capability` or a `node_filter`"),
         );
@@ -106,16 +111,25 @@ impl RequirementResolver<'_> {
             if max == 1 { "target" } else { "targets" },
             found.len(),
         );
-        self.types
-            .problems
-            .report(
-                Diagnostic::error(message)
-                    .label(merged.span(), "")
-                    .help(format!(
-                        "name one of them with `node:`, for example {}",
-                        names.join(", ")
-                    )),
-            );
+        self.types.problems.report(
+            Diagnostic::error(message)
+                .check(Check::UnknownTarget)
+                .label(merged.span(), "")
+                .help(format!(
+                    "name one of them with `node:`, for example {}",
+                    names.join(", ")
+                )),
+        );
+    }
+
+    /// Whether the node type of a requirement's declaration is none that the target has.
+    fn is_of_another_type(&self, merged: &MergedRequirement<'_>, target: &NodeTemplate) -> bool {
+        let declared = merged.declared.and_then(|def| def.node.as_ref());
+        let expected = declared.and_then(|node| {
+            let scope = TypeScope::of(self.types, node.namespace);
+            scope.find(&node.name, TypeSection::Node)
+        });
+        expected.is_some_and(|key| !self.types.lineage(target.node_type.key).contains(&key))
     }
 
     pub(super) fn report_no_capability(
@@ -141,12 +155,16 @@ impl RequirementResolver<'_> {
             template.name,
             target.name
         );
-        // Published templates often ignore capabilities that only the type prescribes: a warning is enough.
+        // Published templates often ignore capabilities that only the type prescribes, and run without them. A
+        // target that is of another node type as well is a mistake.
         let problem = if merged.states_capability() {
             Diagnostic::error(message)
+        } else if self.is_of_another_type(merged, target) {
+            Diagnostic::error(message).contained()
         } else {
             Diagnostic::warning(message)
         };
+        let problem = problem.check(Check::MissingCapability);
         let help = (!own.is_empty()).then(|| {
             format!(
                 "the capabilities of `{}` are {}",

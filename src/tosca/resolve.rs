@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Span;
+use crate::diagnostic::{Check, Span};
 use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{KeyTable, MapEntry, Mapping, Node, NodeKind};
@@ -19,6 +19,7 @@ use super::entity_types::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
 use super::implementation::ArtifactScope;
+use super::import_graph::PrefixedNames;
 use super::interface_draft::InterfaceDrafts;
 use super::interface_merge::DefinitionSource;
 use super::keys::{
@@ -29,7 +30,7 @@ use super::operation::ArtifactType;
 use super::scope::{TypeScope, description, values_at};
 use super::section::TypeSection;
 use super::trigger::Trigger;
-use super::types::{ROOT, ResolvedType, Types, strings};
+use super::types::{BUILT_IN, ROOT, ResolvedType, Types, strings};
 
 thread_local! {
     /// The types that this thread is resolving. Detects a type whose definition requires itself.
@@ -79,7 +80,7 @@ impl Types {
         }
         if RESOLVING.with_borrow(|open| open.contains(&key)) {
             let message = format!("the definition of type `{}` depends on itself", decl.name);
-            self.problems.error(message, decl.span);
+            self.problems.error(Check::TypeCycle, message, decl.span);
             return None;
         }
         RESOLVING.with_borrow_mut(|open| open.push(key));
@@ -91,7 +92,7 @@ impl Types {
     /// Resolves every type that files declare, to find the problems of unused types.
     pub fn resolve_all(&self) {
         for (index, decl) in self.decls.iter().enumerate() {
-            if decl.namespace != super::types::BUILT_IN {
+            if decl.namespace != BUILT_IN {
                 let _resolved = self.resolved(TypeKey(u32::try_from(index).unwrap_or(u32::MAX)));
             }
         }
@@ -125,7 +126,7 @@ impl Types {
             TypeSection::Data => ResolvedType::Data(Arc::new(self.resolve_data(key, &subject))),
             TypeSection::Group => ResolvedType::Group(Arc::new(GroupType {
                 properties: self.property_defs(key),
-                members: self.type_names(key, "members", TypeSection::Node),
+                members: self.known_type_names(key, "members", TypeSection::Node),
                 info: self.info(key),
             })),
             TypeSection::Policy => ResolvedType::Policy(Arc::new(PolicyType {
@@ -192,7 +193,21 @@ impl Types {
                 .is_some_and(Value::is_truthy),
             metadata,
             span: decl.span,
+            prefixed_names: self.prefixed_names(&lineage),
         }
+    }
+
+    /// Returns the prefixed names of types; `None` if no import has a prefix.
+    fn prefixed_names(&self, lineage: &[TypeKey]) -> Option<PrefixedNames> {
+        let graph = self.import_graph();
+        let declared = lineage.iter().map(|key| self.decl(*key));
+        let declared = declared.filter(|decl| decl.namespace != BUILT_IN);
+        graph.has_prefixes().then(|| PrefixedNames {
+            graph: Arc::clone(graph),
+            declared: declared
+                .map(|decl| (decl.namespace, Arc::clone(&decl.name)))
+                .collect(),
+        })
     }
 
     /// Returns the property definitions. Those of the type itself come first, then those of its ancestors.
@@ -259,6 +274,12 @@ impl Types {
             .collect()
     }
 
+    /// Returns the same, and reports the names that no type has.
+    fn known_type_names(&self, key: TypeKey, word: &str, section: TypeSection) -> Vec<TypeName> {
+        let _known = self.type_keys(key, word, section);
+        self.type_names(key, word, section)
+    }
+
     fn type_keys(&self, key: TypeKey, word: &str, section: TypeSection) -> Vec<TypeKey> {
         let Some((scope, named)) = self.nearest_names(key, word) else {
             return Vec::new();
@@ -315,7 +336,7 @@ impl Types {
         CapabilityType {
             properties: self.property_defs(key),
             attributes: self.attribute_defs(key),
-            valid_source_types: self.type_names(key, "valid_source_types", TypeSection::Node),
+            valid_source_types: self.known_type_names(key, "valid_source_types", TypeSection::Node),
             info: self.info(key),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Span;
+use crate::diagnostic::{Check, Span};
 use crate::value::Map;
 use crate::yaml::{MapEntry, Mapping, Node};
 
@@ -121,8 +121,11 @@ impl Types {
             Some((self.scope_of(*ancestor), node.as_str()?, node.span()))
         });
         let Some((scope, type_name, span)) = named else {
-            self.problems
-                .error(format!("{subject} has no `type`"), first.key_span);
+            self.problems.error(
+                Check::InvalidType,
+                format!("{subject} has no `type`"),
+                first.key_span,
+            );
             return None;
         };
         let found = scope.find_or_warn(type_name, TypeSection::Capability, span)?;
@@ -239,7 +242,8 @@ impl TypeScope<'_> {
         if found.is_none() {
             let message =
                 format!("a requirement of `{owner}` must be a map with one key, its name");
-            self.problems().error(message, item.span());
+            self.problems()
+                .error(Check::WrongKind, message, item.span());
         }
         found
     }
@@ -274,7 +278,8 @@ impl TypeScope<'_> {
                 "{subject} must be the name of a node, or a map, not {}",
                 node.kind_name()
             );
-            self.problems().error(message, entry.key_span);
+            self.problems()
+                .error(Check::WrongKind, message, entry.key_span);
             return None;
         };
         self.problems()
@@ -327,7 +332,8 @@ impl TypeScope<'_> {
         let valid = read.filter(|(min, max)| max.is_none_or(|max| max >= *min));
         if valid.is_none() {
             let message = format!("`occurrences` of {subject} must be a lower and an upper bound");
-            self.problems().error(message, node.span());
+            self.problems()
+                .error(Check::WrongKind, message, node.span());
         }
         valid.map(|(min, max)| Occurrences { min, max })
     }

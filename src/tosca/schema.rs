@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::Map;
 use crate::yaml::{KeyTable, MapEntry, Mapping, Node};
@@ -48,7 +48,8 @@ impl TypeScope<'_> {
                 "{subject} must be a map with a `type`, not {}",
                 entry.value.kind_name()
             );
-            self.problems().error(message, entry.key_span);
+            self.problems()
+                .error(Check::WrongKind, message, entry.key_span);
             return None;
         };
         self.problems().report_unknown_keys(keys, subject, map);
@@ -93,7 +94,9 @@ impl TypeScope<'_> {
         base: &Arc<PropertyDef>,
     ) -> PropertyDef {
         let message = format!("{subject} is a value, not a definition; it is taken as the default");
-        let problem = Diagnostic::warning(message).label(entry.key_span, "");
+        let problem = Diagnostic::warning(message)
+            .check(Check::InvalidType)
+            .label(entry.key_span, "");
         self.report(problem.help("write the value under `default:`"));
         PropertyDef {
             default: Some(entry.value.to_value()),
@@ -131,12 +134,15 @@ impl TypeScope<'_> {
             "no" | "off" | "false" => false,
             _ => {
                 let message = format!("`required` of {subject} must be true or false");
-                self.problems().error(message, node.span());
+                self.problems()
+                    .error(Check::WrongKind, message, node.span());
                 return true;
             }
         };
         let message = format!("`{text}` is a string in YAML; `required` of {subject} is {meant}");
-        let problem = Diagnostic::warning(message).label(node.span(), "");
+        let problem = Diagnostic::warning(message)
+            .check(Check::InvalidType)
+            .label(node.span(), "");
         self.report(problem.help(format!("write `{meant}`")));
         meant
     }
@@ -171,6 +177,7 @@ impl TypeScope<'_> {
             (None, None) => {
                 self.report(
                     Diagnostic::error(format!("{subject} has no `type`"))
+                        .check(Check::InvalidType)
                         .label(span, "")
                         .help("add the type of its values, for example `type: string`"),
                 );
@@ -203,6 +210,7 @@ impl TypeScope<'_> {
         let node = node?;
         if depth >= MAX_DEPTH {
             self.problems().error(
+                Check::InvalidType,
                 format!("the schema of {subject} nests too deeply"),
                 node.span(),
             );

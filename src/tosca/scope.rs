@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Severity, Span};
+use crate::diagnostic::{Check, Diagnostic, Severity, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
@@ -39,13 +39,15 @@ impl<'a> TypeScope<'a> {
 
     /// Returns the type with the name, if it belongs to the section.
     pub(super) fn find(self, name: &str, section: TypeSection) -> Option<TypeKey> {
-        let key = self.types.find(self.namespace, name, section)?;
+        let key = self
+            .types
+            .find_by_ancestors(self.namespace, name, section)?;
         (self.types.section(key) == section).then_some(key)
     }
 
     /// Returns the type with the name. Reports an error if it is unknown or belongs to another section.
     pub(super) fn require(self, name: &str, section: TypeSection, span: Span) -> Option<TypeKey> {
-        match self.types.find(self.namespace, name, section) {
+        match self.types.find_by_ancestors(self.namespace, name, section) {
             None => {
                 self.types
                     .report_unknown(self.namespace, name, section, span);
@@ -61,7 +63,7 @@ impl<'a> TypeScope<'a> {
                     found.noun_with_article(),
                     section.noun_with_article()
                 );
-                self.problems().error(message, span);
+                self.problems().error(Check::UnknownType, message, span);
                 None
             }
         }

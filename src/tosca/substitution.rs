@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::value::Value;
@@ -47,7 +47,9 @@ impl TypeScope<'_> {
             .map(TemplateName::new);
         if node.is_none() && type_node.is_none() {
             let message = "`substitution_mappings` has neither `node` nor `node_type`";
-            let problem = Diagnostic::error(message).label(entry.key_span, "");
+            let problem = Diagnostic::error(message)
+                .check(Check::InvalidSubstitution)
+                .label(entry.key_span, "");
             self.report(
                 problem.help(
                     "add `node_type` with the node type that the topology can substitute for",
@@ -83,7 +85,9 @@ impl TypeScope<'_> {
                 continue;
             };
             let message = format!("`substitution_mappings` cannot have `{key}` beside `node`");
-            let problem = Diagnostic::error(message).label(entry.key_span, "");
+            let problem = Diagnostic::error(message)
+                .check(Check::InvalidSubstitution)
+                .label(entry.key_span, "");
             self.report(problem.help("replace `node` by `node_type`, or remove the section"));
         }
     }
@@ -98,7 +102,9 @@ impl TypeScope<'_> {
         let subject = || "`interfaces` of `substitution_mappings`".to_owned();
         if self.map(&entry.value, subject).is_some() {
             let message = "`interfaces` of `substitution_mappings` has no effect";
-            let problem = Diagnostic::warning(message).label(entry.key_span, "");
+            let problem = Diagnostic::warning(message)
+                .check(Check::UnusedKey)
+                .label(entry.key_span, "");
             self.report(problem.help("the operations of the nested templates run instead"));
         }
     }
@@ -118,11 +124,19 @@ impl TypeScope<'_> {
                     let message = format!(
                         "`{name}` in `{key}` of `substitution_mappings` has no valid target"
                     );
-                    let problem = Diagnostic::error(message).label(entry.value.span(), "");
+                    let problem = Diagnostic::error(message)
+                        .check(Check::InvalidSubstitution)
+                        .label(entry.value.span(), "");
                     self.report(problem.help("write a list: the node template, then the name"));
                 }
-                let span = entry.key_span;
-                mapped.extend(to.map(|to| (Arc::clone(name), PartMapping { target: to, span })));
+                mapped.extend(to.map(|to| {
+                    let mapping = PartMapping {
+                        target: to,
+                        span: entry.key_span,
+                        words: word_spans(&entry.value),
+                    };
+                    (Arc::clone(name), mapping)
+                }));
             }
         }
         mapped
@@ -173,6 +187,7 @@ impl TypeScope<'_> {
                     node_type.name
                 );
                 let problem = Diagnostic::error(message)
+                    .check(Check::InvalidSubstitution)
                     .label(substitution.span, "substitutes for it")
                     .label(def.span, "declared here");
                 self.report(problem.help(format!("add an input `{name}`, or map the property")));
@@ -184,7 +199,9 @@ impl TypeScope<'_> {
                     "input `{name}` has no default, and `{}` has no property of that name",
                     node_type.name
                 );
-                let problem = Diagnostic::warning(message).label(def.span, "declared here");
+                let problem = Diagnostic::warning(message)
+                    .check(Check::InvalidSubstitution)
+                    .label(def.span, "declared here");
                 self.report(problem.help("add a default, or map a property to the input"));
             }
         }
@@ -208,7 +225,9 @@ impl TypeScope<'_> {
             if let Some(similar) = did_you_mean(text, inputs.keys().map(|input| &**input)) {
                 let message =
                     format!("property `{name}` is mapped to the value `{text}`, not to an input");
-                let problem = Diagnostic::warning(message).label(mapped.span, "");
+                let problem = Diagnostic::warning(message)
+                    .check(Check::InvalidSubstitution)
+                    .label(mapped.span, "");
                 self.report(problem.help(similar));
             }
             mapped.target = MappingTarget::Value(Value::Str(Arc::clone(text)));
@@ -228,7 +247,9 @@ impl TypeScope<'_> {
         {
             let message =
                 format!("`substitution_mappings` names `{node}`, which is not a node template");
-            let problem = Diagnostic::error(message).label(substitution.span, "");
+            let problem = Diagnostic::error(message)
+                .check(Check::InvalidSubstitution)
+                .label(substitution.span, "");
             self.report(problem.help_if(did_you_mean(node.as_str(), names())));
         }
         self.check_inputs_by_name(substitution, inputs);
@@ -240,14 +261,24 @@ impl TypeScope<'_> {
             let unknown = match &mapped.target {
                 MappingTarget::Value(_) | MappingTarget::Input(_) => None,
                 MappingTarget::Member { node, path } => match by_name.get(node.as_str()) {
-                    None => Some(format!("`{node}`, which is not a node template")),
+                    None => Some(UnknownPart {
+                        word: 0,
+                        subject: format!("`{node}`, which is not a node template"),
+                        help: did_you_mean(node.as_str(), names()),
+                    }),
                     Some(found) => unknown_member(section, found, path),
                 },
             };
             if let Some(unknown) = unknown {
-                let message =
-                    format!("`{name}` in `{section}` of `substitution_mappings` names {unknown}");
-                self.problems().error(message, mapped.span);
+                let message = format!(
+                    "`{name}` in `{section}` of `substitution_mappings` names {}",
+                    unknown.subject
+                );
+                let place = mapped.words.get(unknown.word).unwrap_or(&mapped.span);
+                let problem = Diagnostic::error(message)
+                    .check(Check::InvalidSubstitution)
+                    .label(*place, "");
+                self.report(problem.help_if(unknown.help));
             }
         }
     }
@@ -310,33 +341,61 @@ impl Substitution {
     }
 }
 
-/// Returns a text for messages about the mapped part of a template, if the template does not have the part.
-fn unknown_member(section: &str, found: &UnmatchedTemplate, path: &[Arc<str>]) -> Option<String> {
+/// A part that a mapping names and that does not exist.
+struct UnknownPart {
+    /// The place of its name among the words of the mapping.
+    word: usize,
+    /// The part, for the message.
+    subject: String,
+    help: Option<String>,
+}
+
+/// Returns the mapped part of a template, if the template does not have the part.
+fn unknown_member(
+    section: &str,
+    found: &UnmatchedTemplate,
+    path: &[Arc<str>],
+) -> Option<UnknownPart> {
     let template = &found.template;
     let first = path.first()?;
+    let mut names: Vec<&str> = Vec::new();
     let has_capability = template.capabilities.contains_key(first);
     let (is_known, subject) = match section {
         "requirements" => {
             let declared = template.node_type.requirements.contains_key(first);
             let stated = found.stated.iter().any(|def| def.name == *first);
+            names.extend(template.node_type.requirements.keys().map(|name| &**name));
             (declared || stated, "requirement")
         }
-        "capabilities" => (has_capability, "capability"),
+        "capabilities" => {
+            names.extend(template.capabilities.keys().map(|name| &**name));
+            (has_capability, "capability")
+        }
         "properties" => {
             let own = template.node_type.properties.contains_key(first)
                 || template.properties.contains_key(first)
                 || template.node_type.open;
+            names.extend(template.node_type.properties.keys().map(|name| &**name));
             (own || (path.len() > 1 && has_capability), "property")
         }
         // Attributes may be unknown until the first run sets them.
         _ => (true, "attribute"),
     };
-    (!is_known).then(|| {
-        format!(
+    (!is_known).then(|| UnknownPart {
+        word: 1,
+        subject: format!(
             "the {subject} `{first}` of `{}`, which it does not have",
             template.name
-        )
+        ),
+        help: did_you_mean(first, names),
     })
+}
+
+/// Returns the locations of the words of a mapped part: a list, bare or under `mapping`.
+fn word_spans(node: &Node) -> Vec<Span> {
+    let node = node.get("mapping").unwrap_or(node);
+    let items = node.as_seq().unwrap_or(std::slice::from_ref(node));
+    items.iter().map(Node::span).collect()
 }
 
 /// Reads the target of a mapped part: a list, bare or under `mapping`, or a `value`.
@@ -436,10 +495,10 @@ topology_template:
           hint: replace `node` by `node_type`, or remove the section
         service.yaml:15:58: property `p` is mapped to the value `nput`, not to an input
           hint: did you mean `input`?
-        service.yaml:15:58: `p` in `properties` of `substitution_mappings` names the property `z` of `inner`, which it does not have
-        service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names `nobody`, which is not a node template
-        service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names the requirement `z` of `inner`, which it does not have
-        service.yaml:15:60: `c` in `capabilities` of `substitution_mappings` names the capability `z` of `inner`, which it does not have
+        service.yaml:15:69: `p` in `properties` of `substitution_mappings` names the property `z` of `inner`, which it does not have
+        service.yaml:15:64: `r` in `requirements` of `substitution_mappings` names `nobody`, which is not a node template
+        service.yaml:15:71: `r` in `requirements` of `substitution_mappings` names the requirement `z` of `inner`, which it does not have
+        service.yaml:15:71: `c` in `capabilities` of `substitution_mappings` names the capability `z` of `inner`, which it does not have
         service.yaml:15:63: `c` in `capabilities` of `substitution_mappings` has no valid target
           hint: write a list: the node template, then the name
         service.yaml:15:45: `interfaces` of `substitution_mappings` has no effect

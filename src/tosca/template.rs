@@ -277,6 +277,8 @@ pub struct PartMapping {
     pub target: MappingTarget,
     /// The location of the mapping in the YAML text.
     pub span: Span,
+    /// The locations of the words of the target.
+    pub words: Vec<Span>,
 }
 
 /// The target of a mapped part.

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::text::did_you_mean;
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
@@ -27,17 +27,20 @@ impl TypeScope<'_> {
         while let Some(node) = next.filter(|node| !node.is_null()) {
             let Some(name) = node.as_str() else {
                 let message = format!("`copy` of {subject} must be the name of a template");
-                self.problems().error(message, node.span());
+                self.problems()
+                    .error(Check::WrongKind, message, node.span());
                 break;
             };
             if seen.iter().any(|seen| **seen == *name) {
                 let message = format!("{subject} copies `{name}`, which copies itself");
-                self.problems().error(message, node.span());
+                self.problems()
+                    .error(Check::RequirementCycle, message, node.span());
                 break;
             }
             let Some(base) = all.get(name) else {
                 let problem =
                     Diagnostic::error(format!("{subject} copies `{name}`, which does not exist"))
+                        .check(Check::UnknownTemplate)
                         .label(node.span(), "");
                 self.report(
                     problem.help_if(did_you_mean(name, all.iter().map(|(name, _)| &**name))),

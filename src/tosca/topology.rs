@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic};
 use crate::name::{TemplateName, TypeName};
 use crate::text::did_you_mean;
 use crate::value::{FoldMap, FoldSet, Map, Value};
@@ -195,7 +195,8 @@ impl<'a> TypeScope<'a> {
             let value = entry.value.get("value").filter(|node| !node.is_null());
             let Some(value) = value else {
                 let message = format!("{subject} has no `value`");
-                self.problems().error(message, entry.key_span);
+                self.problems()
+                    .error(Check::WrongKind, message, entry.key_span);
                 continue;
             };
             let output = TopologyOutput {
@@ -330,7 +331,9 @@ impl<'a> TypeScope<'a> {
     ) {
         let message =
             format!("{subject} names `{member}`, which is neither a node template nor a group");
-        let problem = Diagnostic::error(message).label(span, "");
+        let problem = Diagnostic::error(message)
+            .check(Check::UnknownTemplate)
+            .label(span, "");
         self.report(problem.help_if(did_you_mean(member, nodes.iter().map(TemplateName::as_str))));
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic};
 use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping, Node};
 
@@ -97,6 +97,7 @@ impl TypeScope<'_> {
             let help = format!("write a list of maps with one of {}", ACTIVITIES.join(", "));
             self.report(
                 Diagnostic::warning(message)
+                    .check(Check::Unsupported)
                     .label(item.span(), "")
                     .help(help),
             );
@@ -109,7 +110,8 @@ impl TypeScope<'_> {
         let count = text.parse().ok().filter(|count| *count > 0);
         if count.is_none() {
             let message = format!("`evaluations` of {subject} must be a number above zero");
-            self.problems().error(message, node.span());
+            self.problems()
+                .error(Check::WrongKind, message, node.span());
         }
         count
     }

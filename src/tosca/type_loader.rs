@@ -7,12 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS};
+use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS, VERSIONS_1_0};
 use super::options::{ExtraImport, ReadOptions};
 use super::scope::TypeScope;
 use super::section::TypeSection;
 use super::types::{BUILT_IN, Namespace, ROOT, TypeBody, Types};
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity, SourceId, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Severity, SourceId, Span};
 use crate::value::Value;
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
@@ -111,7 +111,9 @@ impl TypeLoader<'_> {
                     requested.extend(parse_import(scope, item));
                 }
                 if node.as_seq().is_some_and(<[Node]>::is_empty) {
-                    scope.problems().warning("`imports` is empty", node.span());
+                    scope
+                        .problems()
+                        .warning(Check::UnusedKey, "`imports` is empty", node.span());
                 }
             }
             let extra = self.extra.iter().filter(|_| file.namespace == ROOT);
@@ -171,7 +173,9 @@ impl TypeLoader<'_> {
                 meant.noun_with_article(),
                 section.noun()
             );
-            let problem = Diagnostic::warning(message).label(entry.key_span, "");
+            let problem = Diagnostic::warning(message)
+                .check(Check::InvalidType)
+                .label(entry.key_span, "");
             let help = format!("move it to `{}`", meant.key());
             self.types.problems.report(problem.help(help));
         }
@@ -181,7 +185,9 @@ impl TypeLoader<'_> {
     fn import(&mut self, requested: &ImportItem, from: &LoadedFile) {
         if self.files.len() >= MAX_FILES {
             let message = format!("more than {MAX_FILES} files are imported");
-            self.types.problems.error(message, requested.span);
+            self.types
+                .problems
+                .error(Check::Import, message, requested.span);
             return;
         }
         let own_folder = self.types.base_dir(from.namespace);
@@ -222,10 +228,24 @@ fn check_header(scope: TypeScope<'_>, map: &Mapping) {
     scope
         .problems()
         .report_unknown_keys(&SERVICE_TEMPLATE, "a service template", map);
-    let Some(node) = map.get("tosca_definitions_version") else {
+    check_repositories(scope, map);
+    let Some(entry) = map.entry("tosca_definitions_version") else {
         return;
     };
+    let node = &entry.value;
     let version = node.as_str().unwrap_or_default();
+    let is_first = map
+        .iter()
+        .next()
+        .is_some_and(|(key, _)| &**key == "tosca_definitions_version");
+    if VERSIONS_1_0.contains(&version) && !is_first {
+        let message =
+            "`tosca_definitions_version` must be the first line of a template in TOSCA 1.0";
+        let problem = Diagnostic::warning(message)
+            .check(Check::InvalidType)
+            .label(entry.key_span, "");
+        scope.report(problem.help("move it to the top of the file"));
+    }
     if VERSIONS.contains(&version) {
         return;
     }
@@ -235,9 +255,27 @@ fn check_header(scope: TypeScope<'_>, map: &Mapping) {
     };
     scope.report(
         Diagnostic::error(message)
+            .check(Check::Unsupported)
             .label(node.span(), "")
             .help(format!("use one of {}", VERSIONS.join(", "))),
     );
+}
+
+/// Checks that each repository has a `url`. A name with a dot is a rule for packages.
+fn check_repositories(scope: TypeScope<'_>, map: &Mapping) {
+    let section = map.get("repositories").and_then(Node::as_map);
+    for (name, entry) in section.into_iter().flatten() {
+        let url = entry.value.get("url").unwrap_or(&entry.value);
+        let has_url = url.as_str().is_some_and(|url| !url.is_empty());
+        if has_url || name.contains('.') {
+            continue;
+        }
+        let message = format!("repository `{name}` has no `url`");
+        let problem = Diagnostic::error(message)
+            .check(Check::MissingProperty)
+            .label(entry.key_span, "");
+        scope.report(problem.help("add `url:` with its address or the path of a folder"));
+    }
 }
 
 /// Reads an item of `imports`: a file name, a map with `file`, or a name with either of them.
@@ -270,7 +308,9 @@ fn parse_import(scope: TypeScope<'_>, item: &Node) -> Option<ImportItem> {
         return None;
     }
     let Some(file) = scope.text_at(map, "file", subject) else {
-        let problem = Diagnostic::error("an import has no `file`").label(item.span(), "");
+        let problem = Diagnostic::error("an import has no `file`")
+            .check(Check::Import)
+            .label(item.span(), "");
         scope.report(problem.help("add `file:` with the path of the file to import"));
         return None;
     };
@@ -382,6 +422,8 @@ pub struct NoImports;
 impl Importer for NoImports {
     fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic> {
         let message = format!("`{}` cannot be imported here", request.file);
-        Err(Diagnostic::error(message).label(request.span, ""))
+        Err(Diagnostic::error(message)
+            .check(Check::Import)
+            .label(request.span, ""))
     }
 }

@@ -4,14 +4,13 @@
 //! possibly with a prefix. A type is resolved and checked on first use (see `resolve.rs`), so that the large
 //! built-in profiles cost nothing.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use indexmap::IndexMap;
 
 use crate::dag::find_cycle;
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, SourceId, Span};
 use crate::name::TypeName;
 use crate::text::did_you_mean;
 use crate::value::{Fold, FoldMap, FoldSet};
@@ -22,6 +21,7 @@ use super::definition::{TypeKey, simple_kind};
 use super::entity_types::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
+use super::import_graph::ImportGraph;
 use super::operation::ArtifactType;
 use super::problems::Problems;
 use super::section::TypeSection;
@@ -38,7 +38,7 @@ const MAX_HINTS: usize = 100;
 const MAX_ANCESTORS: usize = 250;
 
 /// A cache of lookups: the type that a name stands for in a namespace, or `None`.
-type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
+type Lookups = FoldMap<(u32, Arc<str>, Option<TypeSection>), Option<TypeKey>>;
 
 /// The declared, imported and built-in types of a service template.
 #[derive(Debug)]
@@ -47,15 +47,13 @@ pub struct Types {
     pub(super) namespaces: Vec<Namespace>,
     /// The directories of texts that merge directives included.
     pub(super) directories: std::collections::HashMap<SourceId, Arc<PathBuf>>,
-    /// The prefixed names that the service template's file has for imported types.
-    prefixed: OnceLock<FoldMap<TypeKey, Vec<TypeName>>>,
-    lookups: Mutex<Lookups>,
+    /// The imports of all files. Made at the first use, when all files are loaded.
+    pub(super) import_graph: OnceLock<Arc<ImportGraph>>,
+    pub(super) lookups: Mutex<Lookups>,
     /// A cache of hints for unknown names.
     hints: Mutex<FoldMap<Arc<str>, Option<String>>>,
-    /// The names of all types in files, with the number of files that declare each.
-    declared: FoldMap<Arc<str>, u32>,
-    /// The namespaces that the service template's file imports without a prefix, directly or not.
-    unprefixed_imports: OnceLock<FoldSet<u32>>,
+    /// The names of all types in files, with the number of declarations of each.
+    pub(super) declared: FoldMap<Arc<str>, u32>,
     pub(super) problems: Problems,
     /// Whether to enforce rules of TOSCA that Unfurl does not enforce.
     pub(super) strict: bool,
@@ -98,7 +96,7 @@ pub(super) enum ResolvedType {
 pub(super) struct Namespace {
     /// The types in the order of the file, so that hints and lookups are the same in each run.
     pub(super) names: IndexMap<Arc<str>, TypeKey, Fold>,
-    /// Types with the same name as a later type of another section.
+    /// Types with the same name as a later type of another section of the file.
     pub(super) shadowed: FoldMap<(TypeSection, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
     pub(super) base_dir: Arc<PathBuf>,
@@ -120,11 +118,10 @@ impl Types {
             decls: Vec::with_capacity(built_in_types().len() + 16),
             namespaces: vec![Namespace::default(), Namespace::default()],
             directories: std::collections::HashMap::new(),
-            prefixed: OnceLock::new(),
+            import_graph: OnceLock::new(),
             lookups: Mutex::default(),
             hints: Mutex::default(),
             declared: FoldMap::default(),
-            unprefixed_imports: OnceLock::new(),
             problems: Problems::default(),
             strict: false,
         };
@@ -177,134 +174,6 @@ impl Types {
     pub(super) fn base_dir_at(&self, span: Span, namespace: u32) -> &Arc<PathBuf> {
         let included = self.directories.get(&span.source);
         included.unwrap_or_else(|| self.base_dir(namespace))
-    }
-
-    /// Returns the type that a name stands for in a namespace.
-    ///
-    /// `section` selects the prefix for short names of normative types, such as `Compute`.
-    pub(super) fn find(&self, namespace: u32, name: &str, section: TypeSection) -> Option<TypeKey> {
-        if let Some(key) = self.find_declared(namespace, name) {
-            return Some(self.namesake_in_section(key, section));
-        }
-        let known = &self.namespaces[BUILT_IN as usize].names;
-        if let Some(key) = known.get(name) {
-            return Some(*key);
-        }
-        let short = name.strip_prefix("tosca:").unwrap_or(name);
-        if short.starts_with("tosca.") {
-            return None;
-        }
-        let prefix = section.prefix();
-        known
-            .get(format!("{prefix}{short}").as_str())
-            .or_else(|| match section {
-                TypeSection::Data => known.get(format!("{prefix}network.{short}").as_str()),
-                _ => None,
-            })
-            .copied()
-    }
-
-    /// Returns the type itself, or the type of the same name and file that belongs to the section.
-    fn namesake_in_section(&self, key: TypeKey, section: TypeSection) -> TypeKey {
-        let decl = self.decl(key);
-        let shadowed = &self.namespaces[decl.namespace as usize].shadowed;
-        if decl.section == section || shadowed.is_empty() {
-            return key;
-        }
-        let other = shadowed.get(&(section, Arc::clone(&decl.name)));
-        other.copied().unwrap_or(key)
-    }
-
-    /// Returns the type with the name that the file or one of its imports declares.
-    fn find_declared(&self, namespace: u32, name: &str) -> Option<TypeKey> {
-        let start = &self.namespaces[namespace as usize];
-        if let Some(key) = start.names.get(name) {
-            return Some(*key);
-        }
-        if start.imports.is_empty() || !self.may_be_declared(name) {
-            return None;
-        }
-        let memo = (namespace, Arc::from(name));
-        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = lookups.get(&memo) {
-            return *found;
-        }
-        let found = self.search_imports(namespace, name);
-        lookups.insert(memo, found);
-        found
-    }
-
-    /// Whether any file declares a type of the name, or of the part of it after a prefix.
-    fn may_be_declared(&self, name: &str) -> bool {
-        let mut ends = name.match_indices(['.', ':']);
-        self.declared.contains_key(name)
-            || ends.any(|(place, _)| self.declared.contains_key(&name[place + 1..]))
-    }
-
-    /// Searches the imports of a file for a name, depth first, the last import first.
-    fn search_imports(&self, namespace: u32, name: &str) -> Option<TypeKey> {
-        // If only one type can match, the order does not affect the result, and breadth first finds it
-        // sooner.
-        let is_only = self.is_declared_once(name);
-        let mut seen = FoldSet::default();
-        let mut stack = VecDeque::from([(namespace, name)]);
-        let next = |stack: &mut VecDeque<_>| {
-            if is_only {
-                stack.pop_front()
-            } else {
-                stack.pop_back()
-            }
-        };
-        while let Some((namespace, name)) = next(&mut stack) {
-            if !seen.insert((namespace, name)) {
-                continue;
-            }
-            let here = &self.namespaces[namespace as usize];
-            if let Some(key) = here.names.get(name) {
-                return Some(*key);
-            }
-            // The entry that is pushed last is popped first, so the last import has priority.
-            for (imported, prefix) in &here.imports {
-                let local = match prefix {
-                    None => Some(name),
-                    Some(prefix) => name
-                        .strip_prefix(&**prefix)
-                        .and_then(|rest| rest.strip_prefix(['.', ':'])),
-                };
-                if let Some(local) = local {
-                    stack.push_back((*imported, local));
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether exactly one file declares the name, and no part of the name is a prefix of another type.
-    fn is_declared_once(&self, name: &str) -> bool {
-        let mut ends = name.match_indices(['.', ':']);
-        self.declared.get(name) == Some(&1)
-            && !ends.any(|(place, _)| self.declared.contains_key(&name[place + 1..]))
-    }
-
-    /// Whether the service template's file can refer to the type by its unprefixed name.
-    fn is_known_to_root(&self, key: TypeKey) -> bool {
-        let decl = self.decl(key);
-        if !self.is_declared_once(&decl.name) {
-            return self.find_declared(ROOT, &decl.name) == Some(key);
-        }
-        let reached = self.unprefixed_imports.get_or_init(|| {
-            let mut reached = FoldSet::default();
-            let mut stack = vec![ROOT];
-            while let Some(namespace) = stack.pop() {
-                if reached.insert(namespace) {
-                    let imports = self.namespaces[namespace as usize].imports.iter();
-                    let plain = imports.filter(|(_, prefix)| prefix.is_none());
-                    stack.extend(plain.map(|(imported, _)| *imported));
-                }
-            }
-            reached
-        });
-        reached.contains(&decl.namespace)
     }
 
     /// Returns a type and its ancestors: the type itself, then each parent followed by its own ancestors. A type
@@ -374,57 +243,26 @@ impl Types {
     /// Returns the name of a type in its own file, or its prefixed name in the service template's file.
     pub(super) fn name(&self, key: TypeKey) -> TypeName {
         let decl = self.decl(key);
-        let local = TypeName::new(Arc::clone(&decl.name));
-        if decl.namespace != BUILT_IN && !self.is_known_to_root(key) {
-            let names = self.prefixed().get(&key);
-            return names
-                .and_then(|names| names.first().cloned())
-                .unwrap_or(local);
+        if decl.namespace != BUILT_IN
+            && !self.is_known_to_root(key)
+            && let Some(prefix) = self.import_graph().shortest_prefix(decl.namespace)
+        {
+            return TypeName::new(format!("{prefix}{}", decl.name));
         }
-        local
+        TypeName::new(Arc::clone(&decl.name))
     }
 
-    /// Returns every name that can refer to a type: local, prefixed and alternative names.
+    /// Returns the names that messages and groups have for a type: its name, its local name and its aliases.
     pub(super) fn all_names(&self, key: TypeKey) -> Vec<TypeName> {
         let decl = self.decl(key);
         let mut names = vec![self.name(key)];
         let local = TypeName::new(Arc::clone(&decl.name));
-        let prefixed = self.prefixed().get(&key).into_iter().flatten().cloned();
-        let aliases = self.aliases(key);
-        for name in std::iter::once(local).chain(prefixed).chain(aliases) {
+        for name in std::iter::once(local).chain(self.aliases(key)) {
             if !names.contains(&name) {
                 names.push(name);
             }
         }
         names
-    }
-
-    fn prefixed(&self) -> &FoldMap<TypeKey, Vec<TypeName>> {
-        self.prefixed.get_or_init(|| {
-            let mut names: FoldMap<TypeKey, Vec<TypeName>> = FoldMap::default();
-            let mut seen = FoldSet::default();
-            let mut stack = vec![(ROOT, String::new(), 0)];
-            while let Some((namespace, prefix, depth)) = stack.pop() {
-                if depth > 8 || !seen.insert((namespace, prefix.clone())) {
-                    continue;
-                }
-                let here = &self.namespaces[namespace as usize];
-                if !prefix.is_empty() {
-                    for (name, key) in &here.names {
-                        let known = names.entry(*key).or_default();
-                        known.push(TypeName::new(format!("{prefix}{name}")));
-                    }
-                }
-                for (imported, own) in &here.imports {
-                    let own = own
-                        .as_ref()
-                        .map(|own| format!("{own}."))
-                        .unwrap_or_default();
-                    stack.push((*imported, format!("{prefix}{own}"), depth + 1));
-                }
-            }
-            names
-        })
     }
 
     /// Reports types that derive from unknown types, from themselves or from too many types.
@@ -440,9 +278,11 @@ impl Types {
                     continue;
                 }
                 match self.find_parent(decl, &name) {
-                    None if *name == *decl.name => self
-                        .problems
-                        .error(format!("type `{name}` derives from itself"), span),
+                    None if *name == *decl.name => self.problems.error(
+                        Check::TypeCycle,
+                        format!("type `{name}` derives from itself"),
+                        span,
+                    ),
                     None => self.report_unknown(decl.namespace, &name, decl.section, span),
                     Some(_) => {}
                 }
@@ -455,7 +295,7 @@ impl Types {
                 "type `{}` derives from more than {MAX_ANCESTORS} types",
                 decl.name
             );
-            self.problems.error(message, decl.span);
+            self.problems.error(Check::InvalidType, message, decl.span);
         }
         if let Some(cycle) = find_cycle(own, |key| self.parents(key)) {
             let names: Vec<_> = cycle
@@ -470,6 +310,7 @@ impl Types {
             let message = format!("types derive from each other: {}", names.join(" → "));
             self.problems.report(
                 Diagnostic::error(message)
+                    .check(Check::TypeCycle)
                     .label(span, "")
                     .help("remove one `derived_from` from the cycle"),
             );
@@ -497,8 +338,9 @@ impl Types {
         span: Span,
     ) -> Diagnostic {
         let noun = section.noun();
-        let mut diagnostic =
-            Diagnostic::error(format!("there is no {noun} `{name}`")).label(span, "");
+        let mut diagnostic = Diagnostic::error(format!("there is no {noun} `{name}`"))
+            .check(Check::UnknownType)
+            .label(span, "");
         let hint = self.similar_type(namespace, name);
         let otherwise = || format!("declare it under `{}` or import it", section.key());
         diagnostic.help = Some(hint.unwrap_or_else(otherwise));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::diagnostic::Check;
 use crate::name::{NodeState, OperationRef, Status};
 use crate::text::did_you_mean;
 use crate::value::Map;
@@ -61,7 +62,9 @@ impl TypeScope<'_> {
                     "{subject} has no step `{next}`, which step `{}` refers to",
                     step.name
                 );
-                let problem = crate::diagnostic::Diagnostic::error(message).label(step.span, "");
+                let problem = crate::diagnostic::Diagnostic::error(message)
+                    .check(Check::InvalidWorkflow)
+                    .label(step.span, "");
                 self.report(problem.help_if(did_you_mean(next, steps.keys().map(|name| &**name))));
             }
         }
@@ -73,8 +76,11 @@ impl TypeScope<'_> {
         self.problems()
             .report_unknown_keys(&PRECONDITION, &subject, map);
         let Some(target) = self.text_at(map, "target", || subject.clone()) else {
-            self.problems()
-                .error(format!("{subject} has no `target`"), node.span());
+            self.problems().error(
+                Check::InvalidWorkflow,
+                format!("{subject} has no `target`"),
+                node.span(),
+            );
             return None;
         };
         let conditions = self.list_at(map, "condition", || subject.clone());
@@ -91,7 +97,8 @@ impl TypeScope<'_> {
         self.problems().report_unknown_keys(&STEP, &subject, map);
         let Some(target) = self.text_at(map, "target", || subject.clone()) else {
             let message = format!("{subject} has no `target`");
-            self.problems().error(message, entry.key_span);
+            self.problems()
+                .error(Check::InvalidWorkflow, message, entry.key_span);
             return None;
         };
         let names = |key| {
@@ -123,7 +130,8 @@ impl TypeScope<'_> {
         let definition = node.as_map().filter(|map| map.len() == 1);
         let Some((kind, entry)) = definition.and_then(|map| map.iter().next()) else {
             let message = format!("an activity of {subject} must be a map with one key");
-            self.problems().error(message, node.span());
+            self.problems()
+                .error(Check::InvalidWorkflow, message, node.span());
             return None;
         };
         let read = match &**kind {
@@ -134,7 +142,8 @@ impl TypeScope<'_> {
                     let message = format!(
                         "`{word}` in {subject} is neither a node state nor a status: it has no effect"
                     );
-                    self.problems().warning(message, entry.value.span());
+                    self.problems()
+                        .warning(Check::InvalidWorkflow, message, entry.value.span());
                 }
                 word.map(|state| WorkflowActivity::SetState(state.into()))
             }
@@ -154,15 +163,17 @@ impl TypeScope<'_> {
             _ => {
                 let known = ["set_state", "call_operation", "delegate", "inline"];
                 let message = format!("{subject} has an unknown activity `{kind}`");
-                let problem =
-                    crate::diagnostic::Diagnostic::error(message).label(entry.key_span, "");
+                let problem = crate::diagnostic::Diagnostic::error(message)
+                    .check(Check::InvalidWorkflow)
+                    .label(entry.key_span, "");
                 self.report(problem.help_if(did_you_mean(kind, known)));
                 return None;
             }
         };
         if read.is_none() {
             let message = format!("`{kind}` of {subject} has no valid value");
-            self.problems().error(message, entry.value.span());
+            self.problems()
+                .error(Check::InvalidWorkflow, message, entry.value.span());
         }
         read
     }

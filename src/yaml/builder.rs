@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::emit::emit_flow;
 use super::{MapEntry, Mapping, Node, NodeKind};
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, SourceId, Span};
 use crate::value::Fold;
 use crate::value::limits::limits;
 
@@ -169,6 +169,7 @@ impl<'t> Builder<'t> {
                     "lists and maps nest more than {} levels deep",
                     self.max_depth
                 ))
+                .check(Check::YamlSyntax)
                 .label(span, "too deep"),
             ));
         }
@@ -230,6 +231,7 @@ impl<'t> Builder<'t> {
                 .map_or(Span::NONE, |entry| entry.key_span);
             self.problems.push(
                 Diagnostic::error(format!("the key `{key}` occurs twice"))
+                    .check(Check::DuplicateKey)
                     .label(twin.key_span, "again here")
                     .label(first, "first here")
                     .help("remove or rename one of them"),
@@ -244,6 +246,7 @@ impl<'t> Builder<'t> {
                 let Some(inherited) = item.as_map() else {
                     self.problems.push(
                         Diagnostic::error(format!("`<<` cannot merge {}", item.kind_name()))
+                            .check(Check::WrongKind)
                             .label(span, "expected a map or a list of maps"),
                     );
                     continue;
@@ -260,6 +263,7 @@ impl<'t> Builder<'t> {
         let Some(node) = self.anchors.get(&id).cloned() else {
             return Err(ParseStop::problem(
                 Diagnostic::error("this alias is within the value that it refers to")
+                    .check(Check::YamlSyntax)
                     .label(span, "the value would contain itself"),
             ));
         };
@@ -371,6 +375,7 @@ impl<'t> Builder<'t> {
             NodeKind::Seq(_) | NodeKind::Map(_) => {
                 self.problems.push(
                     Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
+                        .check(Check::WrongKind)
                         .label(span, "a key must be a text")
                         .help("quote the key if it is a text, as in `'{{ name }}': value`"),
                 );
@@ -400,6 +405,7 @@ impl<'t> Builder<'t> {
         };
         self.problems.push(
             Diagnostic::error(message)
+                .check(Check::YamlSyntax)
                 .label(span, label)
                 .help("use fewer aliases: each one counts as a full copy of its value"),
         );
@@ -412,6 +418,7 @@ impl<'t> Builder<'t> {
 fn too_many_keys(limit: usize, span: Span) -> ParseStop {
     ParseStop::problem(
         Diagnostic::error(format!("a map must have at most {limit} keys"))
+            .check(Check::YamlSyntax)
             .label(span, "one key too many")
             .help("split the map, or store the data in a file of another format"),
     )

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Mapping;
 use super::encrypted::EncryptedScalar;
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::value::{Map, Value};
 
 /// The tag of values that must not be shown.
@@ -250,7 +250,9 @@ impl Node {
     /// Creates the error that a value of another type is expected at this position.
     pub fn type_mismatch(&self, subject: impl Display, expected: &str) -> Diagnostic {
         let message = format!("{subject} must be {expected}, not {}", self.kind_name());
-        Diagnostic::error(message).label(self.span(), "")
+        Diagnostic::error(message)
+            .check(Check::WrongKind)
+            .label(self.span(), "")
     }
 
     /// Converts the node to a value without positions. `!sensitive` and decryption mark the value as sensitive,

@@ -12,7 +12,7 @@ use granit_parser::{
 use super::builder::{Builder, CollectionHead, ParseStop};
 use super::unindented_quotes::IndentedCopy;
 use super::{Limits, Node, NodeKind, Schema, scalar};
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::text::format_size;
 
 /// Parses a text of `sources` as one document. An empty text gives null.
@@ -58,6 +58,7 @@ pub fn parse_as(
             format_size(byte_limit as u64)
         );
         return Err(Diagnostic::error(message)
+            .check(Check::YamlSyntax)
             .label(Span::new(source, 0, 0), "")
             .help("raise the limit with `--max-text`")
             .into());
@@ -153,6 +154,7 @@ impl<'t> EventReader<'t> {
                     if documents > 1 {
                         return Err(ParseStop::problem(
                             Diagnostic::error("a file must contain only one YAML document")
+                                .check(Check::YamlSyntax)
                                 .label(span, "a second document starts here")
                                 .help("move it to a file of its own"),
                         ));
@@ -177,6 +179,7 @@ impl<'t> EventReader<'t> {
                         Diagnostic::error(format!(
                             "the anchor `&{name}` is not defined before this alias"
                         ))
+                        .check(Check::YamlSyntax)
                         .label(span, "not defined above")
                         .help("an alias can refer only to an anchor above it in the same file"),
                     );
@@ -333,6 +336,7 @@ impl<'t> EventReader<'t> {
         let unlike = |type_name: &str| {
             ParseStop::problem(
                 Diagnostic::error(format!("`{text}` is not {type_name}"))
+                    .check(Check::WrongKind)
                     .label(span, format!("tagged as {type_name}")),
             )
         };
@@ -367,6 +371,7 @@ impl<'t> EventReader<'t> {
         if full.starts_with("tag:yaml.org,2002:python/") {
             return Err(ParseStop::problem(
                 Diagnostic::error(format!("the tag `{}` is not allowed", tag.original()))
+                    .check(Check::YamlSyntax)
                     .label(span, "would run Python code")
                     .help("write the value without the tag"),
             ));
@@ -391,7 +396,9 @@ impl<'t> EventReader<'t> {
             self.outdented = Some(place);
         }
         let (message, help) = explanation(error.kind());
-        let diagnostic = Diagnostic::error(message).label(span, "");
+        let diagnostic = Diagnostic::error(message)
+            .check(Check::YamlSyntax)
+            .label(span, "");
         diagnostic.help_if(help)
     }
 }

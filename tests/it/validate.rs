@@ -190,10 +190,12 @@ fn a_file_on_the_network_is_not_fetched_and_its_types_are_missed() {
     );
     let run = env.unfurl(["validate", "main.yaml"]);
     assert_eq!(run.code, 1);
-    let warning =
-        format!("warning: `{url}` cannot be included from the network\n --> main.yaml:2:11\n");
-    assert!(run.stderr.contains(&warning), "{}", run.stderr);
-    assert!(run.stderr.contains("error: there is no node type `App`"));
+    let message = format!(
+        "error: `{url}` was not fetched, and may declare a name that is unknown\n --> main.yaml:2:11\n"
+    );
+    assert!(run.stderr.contains(&message), "{}", run.stderr);
+    assert!(run.stderr.contains("there is no node type `App`"));
+    assert_eq!(run.stderr.matches("error: ").count(), 1, "{}", run.stderr);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A validator for the part of JSON Schema that TOSCA models use: types, keys, items, ranges, patterns and
 //! combinations. [`matches_schema`] is its entry for other modules.
 
+use crate::text::Pattern;
 use crate::value::Value;
 
 /// The maximum nesting depth of a schema.
@@ -32,9 +33,9 @@ pub(super) fn is_valid(value: &Value, schema: &Value, depth: usize) -> Result<bo
             "allOf" | "anyOf" | "oneOf" => combined(value, keyword, rule, depth)?,
             "not" => !is_valid(value, rule, depth + 1)?,
             "pattern" => match value.as_str() {
-                Some(text) => regex::Regex::new(rule.as_str().unwrap_or_default())
-                    .map_err(|error| error.to_string())?
-                    .is_match(text),
+                Some(text) => Pattern::new(rule.as_str().unwrap_or_default())
+                    .and_then(|pattern| pattern.is_match(text))
+                    .map_err(|error| error.to_string())?,
                 None => true,
             },
             "$ref" | "$dynamicRef" => return Err("references in schemas are not supported".into()),

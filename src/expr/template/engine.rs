@@ -453,6 +453,8 @@ mod tests {
             "{{ 'abc' | regex_search('b.') }}",
             "{{ 'abc' | regex_search('z') }}",
             "{{ 'a1b2' | regex_findall('[0-9]') }}",
+            "{{ '-a b' | regex_search('(?<!-)[a-z]') }} {{ 'abba' | regex_findall('(.)\\1') }}",
+            "{{ 'my-name' is match('(?!-)[a-z-]+(?<!-)$') }} {{ 'aab' | regex_replace('(a)(?=b)', '<\\1>') }}",
             "{{ 'abc' | b64encode }} {{ 'YWJj' | b64decode }}",
             "{{ {'a':1} | combine({'b':2}) }}",
             "{{ {'a':{'x':1}} | combine({'a':{'y':2}}, recursive=true) }}",
@@ -487,6 +489,8 @@ mod tests {
         {{ 'abc' | regex_search('b.') }} => 'bc'
         {{ 'abc' | regex_search('z') }} => None
         {{ 'a1b2' | regex_findall('[0-9]') }} => ['1', '2']
+        {{ '-a b' | regex_search('(?<!-)[a-z]') }} {{ 'abba' | regex_findall('(.)\1') }} => "b ['b']"
+        {{ 'my-name' is match('(?!-)[a-z-]+(?<!-)$') }} {{ 'aab' | regex_replace('(a)(?=b)', '<\1>') }} => 'True a<a>b'
         {{ 'abc' | b64encode }} {{ 'YWJj' | b64decode }} => 'YWJj abc'
         {{ {'a':1} | combine({'b':2}) }} => {'a': 1, 'b': 2}
         {{ {'a':{'x':1}} | combine({'a':{'y':2}}, recursive=true) }} => {'a': {'x': 1, 'y': 2}}

@@ -99,8 +99,11 @@ fn names_like(
     for pattern in patterns {
         let regex = super::regexes::regex(&pattern, false, false);
         let regex = regex.map_err(|error| error.to_string())?;
-        let matching = names.iter().filter(|name| regex.is_match(name));
-        found.extend(matching.map(|name| Value::Str(Arc::clone(name))));
+        for name in &names {
+            if regex.is_match(name).map_err(|error| error.to_string())? {
+                found.push(Value::Str(Arc::clone(name)));
+            }
+        }
     }
     Ok(found)
 }

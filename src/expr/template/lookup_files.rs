@@ -276,8 +276,14 @@ impl FileLookup<'_> {
         if option("re").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
             let regex = super::regexes::regex(&format!("^(?:{key})"), !exact, false);
             let regex = regex.map_err(|error| self.fail(error.to_string()))?;
-            let found = entries.into_iter().filter(|(name, _)| regex.is_match(name));
-            return Ok(found.map(|(_, value)| value.into()).collect());
+            let mut found = Vec::new();
+            for (name, value) in entries {
+                let matched = regex.is_match(&name);
+                if matched.map_err(|error| self.fail(error.to_string()))? {
+                    found.push(value.into());
+                }
+            }
+            return Ok(found);
         }
         let found = entries.into_iter().rev().find(|(name, _)| *name == target);
         let value = found.map(|(_, value)| value).or_else(|| option("default"));

@@ -1,9 +1,9 @@
-//! Filters on regular expressions in Python's syntax, without features such as backreferences that the Rust
-//! crate `regex` lacks.
+//! Filters on regular expressions in Python's syntax.
 
+use minijinja::Error as JinjaError;
 use minijinja::value::Value as JinjaValue;
-use regex::{Captures, Regex, RegexBuilder};
 
+use crate::text::{Pattern, PatternError, PatternFlags, PatternMatch};
 use crate::value::{List, Value};
 
 use super::arguments::{FilterArguments, FilterTable, VARIADIC};
@@ -33,18 +33,21 @@ pub(super) const FILTERS: FilterTable = &[
 ];
 
 /// Compiles a regular expression in Python's syntax.
-pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result<Regex> {
-    let pattern = pattern.replace("(?P<", "(?<").replace("\\Z", "\\z");
-    RegexBuilder::new(&pattern)
-        .case_insensitive(ignore_case)
-        .multi_line(multiline)
-        .size_limit(1 << 22)
-        .build()
-        .map_err(|error| filter_error(format!("cannot use the regular expression: {error}")))
+pub(super) fn regex(pattern: &str, ignore_case: bool, multi_line: bool) -> Result<Pattern> {
+    let flags = PatternFlags {
+        ignore_case,
+        multi_line,
+    };
+    Pattern::with_flags(pattern, flags).map_err(|error| unusable(&error))
+}
+
+/// Returns the error for a regular expression that cannot be used.
+pub(super) fn unusable(error: &PatternError) -> JinjaError {
+    filter_error(format!("cannot use the regular expression: {error}"))
 }
 
 /// Compiles a regular expression with the flags among the arguments of a filter or test.
-pub(super) fn regex_with_flags(args: &FilterArguments<'_>, pattern: &str) -> Result<Regex> {
+pub(super) fn regex_with_flags(args: &FilterArguments<'_>, pattern: &str) -> Result<Pattern> {
     let ignore_case = args.flag("ignorecase", false)?;
     regex(pattern, ignore_case, args.flag("multiline", false)?)
 }
@@ -60,14 +63,15 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let regex = regex_with_flags(args, &pattern)?;
     let mut done = String::new();
     let (mut last, mut replaced) = (0, 0);
-    for found in regex.captures_iter(&text).take(count) {
-        let whole = found.get_match();
-        done += &text[last..whole.start()];
-        done += &expand_references(&replacement, &found);
+    for found in regex.matches(&text).take(count) {
+        let found = found.map_err(|error| unusable(&error))?;
+        let (start, end) = found.place();
+        done += &text[last..start];
+        done += &found.expand(&replacement);
         limits::check_text_length(done.len())?;
-        last = whole.end();
+        last = end;
         replaced += 1;
-        if replaced % MATCHES_PER_CHECK == 0 {
+        if regex.backtracks() || replaced % MATCHES_PER_CHECK == 0 {
             args.variables.check_budget()?;
         }
     }
@@ -80,56 +84,6 @@ fn regex_replace(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     Ok((done + &text[last..]).into())
 }
 
-/// Returns the text of a capture group, by number or name.
-fn group<'t>(found: &Captures<'t>, name: &str) -> Option<&'t str> {
-    let group = match name.parse() {
-        Ok(number) => found.get(number),
-        Err(_) => found.name(name),
-    };
-    group.map(|group| group.as_str())
-}
-
-/// Replaces `\1` and `\g<name>` by the captured groups.
-fn expand_references(replacement: &str, found: &Captures<'_>) -> String {
-    let mut text = String::new();
-    let mut rest = replacement;
-    while let Some((before, after)) = rest.split_once('\\') {
-        text += before;
-        rest = after;
-        if let Some((name, after)) = rest
-            .strip_prefix("g<")
-            .and_then(|rest| rest.split_once('>'))
-        {
-            text += group(found, name).unwrap_or_default();
-            rest = after;
-            continue;
-        }
-        let Some(next) = rest.chars().next() else {
-            text.push('\\');
-            break;
-        };
-        rest = &rest[next.len_utf8()..];
-        match next {
-            '0'..='9' => {
-                let mut number = next.to_digit(10).unwrap_or_default() as usize;
-                if let Some(digit) = rest.chars().next().and_then(|next| next.to_digit(10)) {
-                    number = number * 10 + digit as usize;
-                    rest = &rest[1..];
-                }
-                text += found.get(number).map_or("", |group| group.as_str());
-            }
-            'n' => text.push('\n'),
-            't' => text.push('\t'),
-            '\\' => text.push('\\'),
-            other => {
-                text.push('\\');
-                text.push(other);
-            }
-        }
-    }
-    text + rest
-}
-
 fn regex_search(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let mut supplied = args.positional.iter();
@@ -138,7 +92,8 @@ fn regex_search(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         .ok_or_else(|| args.fail("takes a regular expression"))?;
     let pattern = args.variables.revealed_value(pattern)?.to_string();
     let regex = regex_with_flags(args, &pattern)?;
-    let Some(found) = regex.captures(&text) else {
+    let found = regex.search(&text).map_err(|error| unusable(&error))?;
+    let Some(found) = found else {
         return Ok(JinjaValue::from(()));
     };
     let mut groups = List::new();
@@ -149,10 +104,10 @@ fn regex_search(args: &FilterArguments<'_>) -> Result<JinjaValue> {
             .strip_prefix("g<")
             .and_then(|name| name.strip_suffix('>'))
             .unwrap_or(plain);
-        groups.push(group(&found, plain).map(Value::from).unwrap_or_default());
+        groups.push(found.group_of(plain).map(Value::from).unwrap_or_default());
     }
     if groups.is_empty() {
-        return Ok(found[0].into());
+        return Ok(found.group(0).unwrap_or_default().into());
     }
     args.engine_list(groups)
 }
@@ -161,18 +116,21 @@ fn regex_findall(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let pattern = args.text("regex")?.unwrap_or_default();
     let regex = regex_with_flags(args, &pattern)?;
-    let text_of = |found: &Captures<'_>, group| {
-        Value::from(found.get(group).map_or("", |group| group.as_str()))
-    };
-    let found = regex
-        .captures_iter(&text)
-        .take(limits::MAX_ITEMS + 1)
-        .map(|found| match found.len() {
+    let text_of =
+        |found: &PatternMatch<'_>, group| Value::from(found.group(group).unwrap_or_default());
+    let mut all = List::new();
+    for found in regex.matches(&text).take(limits::MAX_ITEMS + 1) {
+        let found = found.map_err(|error| unusable(&error))?;
+        all.push(match found.group_count() {
             1 => text_of(&found, 0),
             2 => text_of(&found, 1),
             count => Value::list((1..count).map(|group| text_of(&found, group))),
         });
-    args.engine_list(found.collect())
+        if regex.backtracks() {
+            args.variables.check_budget()?;
+        }
+    }
+    args.engine_list(all)
 }
 
 fn regex_escape(args: &FilterArguments<'_>) -> Result<JinjaValue> {

@@ -12,7 +12,7 @@ use crate::value::Value;
 
 use super::arguments::{CallArguments, FilterArguments, PREFIXES};
 use super::error::Result;
-use super::regexes::regex_with_flags;
+use super::regexes::{regex_with_flags, unusable};
 use super::variables::Variables;
 use crate::expr::lookup_options::parse_truth;
 
@@ -186,7 +186,8 @@ fn matches(args: &FilterArguments<'_>, kind: &str) -> Result<bool> {
         "search" | "" => pattern,
         other => return Err(args.fail(format!("the `match_type` `{other}` is not known"))),
     };
-    Ok(regex_with_flags(args, &pattern)?.is_match(&text))
+    let pattern = regex_with_flags(args, &pattern)?;
+    pattern.is_match(&text).map_err(|error| unusable(&error))
 }
 
 fn contains(args: &FilterArguments<'_>) -> Result<bool> {

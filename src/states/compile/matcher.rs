@@ -5,10 +5,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use regex::Regex;
-
 use crate::states::render::{MinionData, value_at_path};
-use crate::text::Glob;
+use crate::text::{Glob, Pattern};
 use crate::value::Value;
 
 /// The kind of a target expression.
@@ -75,8 +73,9 @@ impl Matcher {
 
 /// Whether a Python regular expression matches at the start of a text, as `re.match` does.
 fn matches_start(pattern: &str, text: &str) -> bool {
-    let pattern = pattern.replace("(?P<", "(?<");
-    Regex::new(&format!("\\A(?:{pattern})")).is_ok_and(|regex| regex.is_match(text))
+    Pattern::new(&format!("\\A(?:{pattern})"))
+        .and_then(|pattern| pattern.is_match(text))
+        .unwrap_or(false)
 }
 
 fn matches_pattern(value: &str, pattern: &str, compare: PatternKind) -> bool {

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use regex::{Regex, RegexBuilder};
-
 use super::map_merge::value_at_path;
 use super::null_context::parse_yaml;
+use crate::text::{Pattern, PatternError, PatternFlags};
 use crate::value::{Map, Value};
 use crate::yaml::{NodeKind, Schema, emit};
 
@@ -212,14 +211,16 @@ fn to_number(value: &Value) -> Value {
     }
 }
 
-fn regex(pattern: &str, (case, lines): (bool, bool)) -> Result<Regex, String> {
-    let pattern = pattern.replace("(?P<", "(?<").replace("\\Z", "\\z");
-    RegexBuilder::new(&pattern)
-        .case_insensitive(case)
-        .multi_line(lines)
-        .size_limit(1 << 22)
-        .build()
-        .map_err(|error| format!("cannot use the regular expression: {error}"))
+fn regex(pattern: &str, (ignore_case, multi_line): (bool, bool)) -> Result<Pattern, String> {
+    let flags = PatternFlags {
+        ignore_case,
+        multi_line,
+    };
+    Pattern::with_flags(pattern, flags).map_err(|error| unusable(&error))
+}
+
+fn unusable(error: &PatternError) -> String {
+    format!("cannot use the regular expression: {error}")
 }
 
 /// The capture groups of the first match, or null without a match.
@@ -234,13 +235,13 @@ fn groups(
     } else {
         pattern.to_owned()
     };
-    let Some(found) = regex(&anchored, flags)?.captures(text) else {
+    let found = regex(&anchored, flags)?.search(text);
+    let Some(found) = found.map_err(|error| unusable(&error))? else {
         return Ok(Value::Null);
     };
-    let groups = found.iter().skip(1);
-    let text = |group: Option<regex::Match<'_>>| group.map(|group| Value::from(group.as_str()));
+    let groups = (1..found.group_count()).map(|number| found.group(number));
     Ok(Value::list(
-        groups.map(|group| text(group).unwrap_or_default()),
+        groups.map(|group| group.map(Value::from).unwrap_or_default()),
     ))
 }
 
@@ -251,39 +252,16 @@ fn regex_replace(
     value: &str,
     flags: (bool, bool),
 ) -> Result<String, String> {
-    let found = regex(pattern, flags)?;
-    let replaced = found.replace_all(text, &*convert_replacement(value));
-    Ok(replaced.into_owned())
-}
-
-/// Converts Python's `\1` and `\g<name>` to the syntax of the `regex` crate.
-fn convert_replacement(text: &str) -> String {
-    let mut done = String::new();
-    let mut rest = text.chars().peekable();
-    while let Some(character) = rest.next() {
-        match (character, rest.peek()) {
-            ('$', _) => done.push_str("$$"),
-            ('\\', Some('g')) => {
-                rest.next();
-                let name: String = rest.by_ref().skip(1).take_while(|c| *c != '>').collect();
-                let _ = write!(done, "${{{name}}}");
-            }
-            ('\\', Some(digit)) if digit.is_ascii_digit() => {
-                let _ = write!(done, "${{{digit}}}");
-                rest.next();
-            }
-            ('\\', Some('\\')) => {
-                done.push('\\');
-                rest.next();
-            }
-            ('\\', Some('n')) => {
-                done.push('\n');
-                rest.next();
-            }
-            (other, _) => done.push(other),
-        }
+    let mut replaced = String::new();
+    let mut last = 0;
+    for found in regex(pattern, flags)?.matches(text) {
+        let found = found.map_err(|error| unusable(&error))?;
+        let (start, end) = found.place();
+        replaced += &text[last..start];
+        replaced += &found.expand(value);
+        last = end;
     }
-    done
+    Ok(replaced + &text[last..])
 }
 
 #[cfg(test)]

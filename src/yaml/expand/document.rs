@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::expander::{Expander, MissingTarget, with_entries};
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Span};
 use crate::yaml::directive::STRATEGY;
 use crate::yaml::merge::same_or_merged;
 use crate::yaml::{Limits, Loader, MapEntry, Node, NodeKind, Route};
@@ -64,7 +64,10 @@ pub fn expand_for_merging(
         expander.document = expanded;
     }
     let message = "the merge directives depend on each other in an endless chain";
-    Err(Diagnostic::error(message).label(root.span(), "").into())
+    Err(Diagnostic::error(message)
+        .check(Check::Import)
+        .label(root.span(), "")
+        .into())
 }
 
 fn missing_includes(open: &[MissingTarget]) -> Option<Diagnostic> {
@@ -73,7 +76,8 @@ fn missing_includes(open: &[MissingTarget]) -> Option<Diagnostic> {
         .iter()
         .map(|missing| format!("'{}'", missing.name))
         .collect();
-    let problem = Diagnostic::error(format!("missing includes: [{}]", names.join(", ")));
+    let problem =
+        Diagnostic::error(format!("missing includes: [{}]", names.join(", "))).check(Check::Import);
     let problem = required.iter().fold(problem, |problem, missing| {
         problem.label(missing.span, "the target of this directive does not exist")
     });

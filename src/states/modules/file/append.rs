@@ -33,7 +33,7 @@ pub(super) fn append(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         } else {
             chunk.clone()
         };
-        if compile(&pattern, Flags::MULTI_LINE)?.is_match(before.as_bytes()) {
+        if compile(&pattern, Flags::MULTI_LINE)?.is_match(before.as_bytes())? {
             continue;
         }
         lines.extend(split_lines(chunk, LineEnds::Strip));
@@ -82,10 +82,8 @@ pub(super) fn prepend(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     let mut lines = Vec::new();
     for chunk in &prepared.texts {
         let is_there = || -> Result<bool, Halt> {
-            Ok(
-                compile(&whitespace_insensitive_pattern(chunk), Flags::MULTI_LINE)?
-                    .is_match(before.as_bytes()),
-            )
+            compile(&whitespace_insensitive_pattern(chunk), Flags::MULTI_LINE)?
+                .is_match(before.as_bytes())
         };
         if !header && is_there()? {
             continue;

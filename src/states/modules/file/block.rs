@@ -204,10 +204,12 @@ impl MarkedBlock {
         let absent = "Cannot edit marked block. Markers were not found in file.";
         let find = |pattern: &str| -> Result<usize, Halt> {
             let regex = compile(pattern, Flags::NONE)?;
-            lines
-                .iter()
-                .position(|line| matches_line(&regex, line))
-                .ok_or_else(|| Halt::Failed(absent.to_owned()))
+            for (at, line) in lines.iter().enumerate() {
+                if matches_line(&regex, line)? {
+                    return Ok(at);
+                }
+            }
+            Err(Halt::Failed(absent.to_owned()))
         };
         let at = match &self.if_missing {
             MissingBlockPolicy::Refuse => return refuse(absent),

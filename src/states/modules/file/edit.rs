@@ -3,8 +3,7 @@
 //!
 //! [`EditedFile`] reads, backs up and writes the file; [`edit_decision`] turns an edit into a decision.
 
-use regex::bytes::Regex;
-
+use super::file_pattern::FilePattern;
 use super::pattern::{Flags, Replacement, compile, matches_line};
 use super::plan::{FilePlan, absolute_name, path_fact, resolve_links, target_fact};
 use super::text_diff::{DiffVisibility, LineEnds, decode, is_binary, split_lines};
@@ -288,7 +287,7 @@ fn replace_matches(call: &StateCall<'_>, before: &[u8]) -> Result<ReplacedText, 
         _ => repl.clone(),
     };
     let is_there = compile(&format!("^{}(?:$|\\r$)", regex::escape(&content)), flags)?;
-    if is_there.is_match(before) {
+    if is_there.is_match(before)? {
         return Ok(ReplacedText { text, added: None });
     }
     let mut line = other.unwrap_or(repl).into_bytes();
@@ -307,7 +306,7 @@ fn replace_matches(call: &StateCall<'_>, before: &[u8]) -> Result<ReplacedText, 
 
 /// Returns the text with at most `count` matches replaced (0: all), and whether any match was found.
 fn substitute(
-    regex: &Regex,
+    regex: &FilePattern,
     replacement: &Replacement,
     before: &[u8],
     count: i64,
@@ -322,14 +321,13 @@ fn substitute(
     let mut after = Vec::with_capacity(before.len());
     let mut end = 0;
     let mut found = false;
-    for captures in regex.captures_iter(before).take(limit) {
-        let Some(whole) = captures.get(0) else {
-            continue;
-        };
+    for one in regex.matches(before).take(limit) {
+        let one = one?;
+        let (start, next) = one.place();
         found = true;
-        after.extend_from_slice(&before[end..whole.start()]);
-        replacement.expand(&captures, &mut after);
-        end = whole.end();
+        after.extend_from_slice(&before[end..start]);
+        replacement.expand(regex, &one, &mut after);
+        end = next;
     }
     after.extend_from_slice(&before[end..]);
     Ok((after, found))
@@ -337,7 +335,7 @@ fn substitute(
 
 /// Whether a regular expression matches anywhere in the file.
 pub(super) fn has_match(edited: &EditedFile, pattern: &str) -> Result<bool, Halt> {
-    Ok(compile(pattern, Flags::MULTI_LINE)?.is_match(edited.existing_bytes()?))
+    compile(pattern, Flags::MULTI_LINE)?.is_match(edited.existing_bytes()?)
 }
 
 /// Decides `file.comment`: prefixes matching lines with a comment sign.
@@ -429,7 +427,7 @@ fn strip_anchors(written: &str) -> &str {
 }
 
 /// Compiles an expression that matches only at the start of a line; `$` is kept if the user wrote one.
-fn compile_anchored(inner: &str, written: &str) -> Result<Regex, Halt> {
+fn compile_anchored(inner: &str, written: &str) -> Result<FilePattern, Halt> {
     let end = if written.ends_with('$') { "$" } else { "" };
     compile(&format!("\\A(?:{inner}{end})"), Flags::NONE)
 }
@@ -447,7 +445,7 @@ fn is_uncommented(edited: &EditedFile, sign: &str, bare: &str) -> Result<bool, H
     );
     for start in starts {
         let rest = &text[start..];
-        if !is_comment.is_match(rest) && is_line.is_match(rest) {
+        if !is_comment.is_match(rest)? && is_line.is_match(rest)? {
             return Ok(true);
         }
     }
@@ -456,7 +454,7 @@ fn is_uncommented(edited: &EditedFile, sign: &str, bare: &str) -> Result<bool, H
 
 /// A rewrite of all lines that match an expression.
 struct LineRewrite<'a> {
-    regex: Regex,
+    regex: FilePattern,
     /// The expression that the file must match after the rewrite.
     expected_pattern: &'a str,
     /// The comments for success and for failure.
@@ -477,16 +475,14 @@ fn rewrite_lines(
         ));
     }
     let before = edited.text()?;
-    let lines = before.split_inclusive('\n');
-    let after: String = lines
-        .map(|line| {
-            if matches_line(&rewrite.regex, line) {
-                rewritten(line)
-            } else {
-                line.to_owned()
-            }
-        })
-        .collect();
+    let mut after = String::with_capacity(before.len());
+    for line in before.split_inclusive('\n') {
+        if matches_line(&rewrite.regex, line)? {
+            after += &rewritten(line);
+        } else {
+            after += line;
+        }
+    }
     let mut steps = Vec::new();
     let mut changes = Map::new();
     if after != before {
@@ -496,7 +492,8 @@ fn rewrite_lines(
         }
         steps.push(edited.write(after.clone().into_bytes(), false));
     }
-    let is_right = compile(rewrite.expected_pattern, Flags::MULTI_LINE)?.is_match(after.as_bytes());
+    let is_right =
+        compile(rewrite.expected_pattern, Flags::MULTI_LINE)?.is_match(after.as_bytes())?;
     let mut apply = StateOutcome::changed(changes, rewrite.messages[usize::from(!is_right)]);
     apply.result = Some(is_right);
     let test = StateOutcome::would_change(

@@ -3,7 +3,6 @@
 //! [`line()`] is the entry; a [`LineEdit`] finds the position and changes the list of lines.
 
 use crate::states::modules::file_change;
-use regex::bytes::Regex;
 
 use super::edit::{EDIT_MESSAGES, diff_value, edit_decision, is_secret, open_edited_file};
 use super::pattern::{Flags, compile, matches_line};
@@ -302,10 +301,14 @@ impl LineEdit {
 
 /// Returns the indexes of the lines that match an expression or contain it literally.
 fn matching_lines(lines: &[String], pattern: &str) -> Result<Option<Vec<usize>>, Halt> {
-    let regex: Regex = compile(pattern, Flags::DOT_ALL)?;
-    let is_one = |line: &str| matches_line(&regex, line) || line.contains(pattern);
-    let indexes = lines.iter().enumerate().filter(|(_, line)| is_one(line));
-    Ok(Some(indexes.map(|(index, _)| index).collect()))
+    let regex = compile(pattern, Flags::DOT_ALL)?;
+    let mut indexes = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        if line.contains(pattern) || matches_line(&regex, line)? {
+            indexes.push(index);
+        }
+    }
+    Ok(Some(indexes))
 }
 
 fn non_empty(indexes: Option<&[usize]>) -> Option<&[usize]> {

@@ -11,6 +11,7 @@ mod copy;
 mod desired_file;
 mod directory;
 mod edit;
+mod file_pattern;
 mod functions;
 mod keyvalue;
 mod line;

@@ -1,11 +1,9 @@
 //! Python regular expressions, replacements and path patterns for the `file` states.
 //!
 //! States are written for Python's `re`: [`compile`] translates an expression to the syntax of the
-//! `regex` crate, and [`Replacement`] implements the template of `re.sub`. Look-around and
-//! backreferences are refused.
+//! `regex` crate, and [`Replacement`] implements the template of `re.sub`.
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
-
+use super::file_pattern::{FileMatch, FilePattern, PatternOptions};
 use crate::states::{Halt, StateCall, refuse};
 use crate::text::Glob;
 use crate::value::Value;
@@ -67,34 +65,15 @@ impl Flags {
 }
 
 /// Compiles an expression written for Python's `re`.
-pub(super) fn compile(pattern: &str, flags: Flags) -> Result<Regex, Halt> {
+pub(super) fn compile(pattern: &str, flags: Flags) -> Result<FilePattern, Halt> {
     let has = |bit: u32| flags.0 & bit != 0;
-    RegexBuilder::new(&translate_python_regex(pattern))
-        .case_insensitive(has(IGNORE_CASE))
-        .multi_line(has(MULTI_LINE))
-        .dot_matches_new_line(has(DOT_ALL))
-        .ignore_whitespace(has(VERBOSE))
-        .build()
-        .map_err(|error| {
-            let why = match &error {
-                regex::Error::Syntax(text) if text.contains("look-around") => {
-                    "look-around is not supported".to_owned()
-                }
-                regex::Error::Syntax(text) if text.contains("backreferences") => {
-                    "backreferences are not supported".to_owned()
-                }
-                regex::Error::Syntax(text) => text
-                    .lines()
-                    .last()
-                    .unwrap_or_default()
-                    .trim_start_matches("error: ")
-                    .to_owned(),
-                other => other.to_string(),
-            };
-            Halt::Failed(format!(
-                "the regular expression `{pattern}` cannot be used: {why}"
-            ))
-        })
+    let options = PatternOptions {
+        ignore_case: has(IGNORE_CASE),
+        multi_line: has(MULTI_LINE),
+        dot_all: has(DOT_ALL),
+        verbose: has(VERBOSE),
+    };
+    FilePattern::new(&translate_python_regex(pattern), pattern, options)
 }
 
 /// Translates Python's syntax to that of the `regex` crate where the two differ.
@@ -232,17 +211,16 @@ impl Replacement {
     }
 
     /// Fails if the template refers to a group that the expression does not have.
-    pub(super) fn check(&self, regex: &Regex) -> Result<(), Halt> {
+    pub(super) fn check(&self, pattern: &FilePattern) -> Result<(), Halt> {
         for piece in &self.0 {
             let (is_there, name) = match piece {
                 ReplacementPart::Text(_) => continue,
                 ReplacementPart::Group(number) => {
-                    (*number < regex.captures_len(), number.to_string())
+                    (*number < pattern.group_count(), number.to_string())
                 }
-                ReplacementPart::Named(name) => (
-                    regex.capture_names().flatten().any(|known| known == name),
-                    name.clone(),
-                ),
+                ReplacementPart::Named(name) => {
+                    (pattern.group_number(name).is_some(), name.clone())
+                }
             };
             if !is_there {
                 return refuse(format!("invalid group reference {name} in the replacement"));
@@ -252,40 +230,43 @@ impl Replacement {
     }
 
     /// Appends the replacement of one match to `out`.
-    pub(super) fn expand(&self, found: &Captures<'_>, out: &mut Vec<u8>) {
+    pub(super) fn expand(&self, pattern: &FilePattern, found: &FileMatch<'_>, out: &mut Vec<u8>) {
         for piece in &self.0 {
             let group = match piece {
                 ReplacementPart::Text(text) => {
                     out.extend_from_slice(text);
                     continue;
                 }
-                ReplacementPart::Group(number) => found.get(*number),
-                ReplacementPart::Named(name) => found.name(name),
+                ReplacementPart::Group(number) => found.group(*number),
+                ReplacementPart::Named(name) => pattern
+                    .group_number(name)
+                    .and_then(|number| found.group(number)),
             };
-            out.extend_from_slice(group.map_or(&[], |group| group.as_bytes()));
+            out.extend_from_slice(group.unwrap_or_default());
         }
     }
 }
 
 /// Whether a line matches, with or without its newline: Python's `$` also matches before the last
 /// newline.
-pub(super) fn matches_line(regex: &Regex, line: &str) -> bool {
+pub(super) fn matches_line(pattern: &FilePattern, line: &str) -> Result<bool, Halt> {
     let bare = line.strip_suffix('\n').unwrap_or(line);
-    regex.is_match(line.as_bytes()) || regex.is_match(bare.as_bytes())
+    Ok(pattern.is_match(line.as_bytes())? || pattern.is_match(bare.as_bytes())?)
 }
 
 /// A pattern for paths. Its wildcards also match slashes.
 #[derive(Debug)]
 enum PathPattern {
     Glob(Glob),
-    Regex(Regex),
+    Regex(FilePattern),
 }
 
 impl PathPattern {
+    /// Whether the path matches. A path on which a search takes too many steps does not.
     fn matches(&self, path: &str) -> bool {
         match self {
             Self::Glob(glob) => glob.matches(path),
-            Self::Regex(regex) => regex.is_match(path.as_bytes()),
+            Self::Regex(regex) => regex.is_match(path.as_bytes()).unwrap_or(false),
         }
     }
 }

@@ -299,7 +299,7 @@ fn expressions_that_cannot_be_read_are_named() {
         let asked = args(serde_json::json!({"pattern": pattern, "repl": repl}));
         decide("replace", &path, &asked, Mode::Apply).unwrap_err()
     };
-    insta::assert_snapshot!(said("(?!a)b", "c"), @"the regular expression `(?!a)b` cannot be used: look-around is not supported");
+    insta::assert_snapshot!(said("(?!a", "c"), @"the regular expression `(?!a` cannot be used: opening parenthesis without closing parenthesis");
     insta::assert_snapshot!(said("a", r"\2"), @"invalid group reference 2 in the replacement");
     insta::assert_snapshot!(said("a", r"\q"), @r"bad escape \q in the replacement `\q`");
     insta::assert_snapshot!(said("(a", "c"), @"the regular expression `(a` cannot be used: unclosed group");
@@ -316,6 +316,8 @@ fn python_reads_expressions_in_its_own_way() {
         ("a<b>'c'\n", r"a\<b\>\'c\'", "X\n"),
         ("aaa\n", "a{2,3}", "X\n"),
         ("a,b\n", r"(?P<x>a),b\Z", "a,b\n"),
+        ("ab b\n", r"(?<!a)b", "ab X\n"),
+        ("aab\n", r"(?P<x>a)(?P=x)", "Xb\n"),
     ] {
         fs::write(&path, before).unwrap();
         let asked = args(serde_json::json!({"pattern": pattern, "repl": "X", "backup": false}));
@@ -323,4 +325,14 @@ fn python_reads_expressions_in_its_own_way() {
         local_executor::make(&steps);
         assert_eq!(fs::read_to_string(&path).unwrap(), after, "{pattern}");
     }
+}
+
+#[test]
+fn a_search_that_takes_too_many_steps_fails_the_state() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("f");
+    fs::write(&path, "ab".repeat(30) + "xd\n").unwrap();
+    let asked = args(serde_json::json!({"pattern": r"^(a|b|ab)*\1d", "repl": "X"}));
+    let said = decide("replace", &path, &asked, Mode::Apply).unwrap_err();
+    insta::assert_snapshot!(said, @r"a search for the regular expression `^(a|b|ab)*\1d` takes more than 1000000 steps; write it with less ambiguity");
 }

@@ -1,0 +1,3 @@
+//! Files with one mistake each: the message, its place and its hint.
+
+mod tosca;
