@@ -93,6 +93,7 @@ mod task_operations;
 mod tasks;
 mod teardown;
 mod terminal;
+mod unrenderable;
 mod upstream;
 mod validate;
 mod vault;
