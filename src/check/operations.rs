@@ -149,6 +149,10 @@ impl<'a> Checker<'a> {
         let Some(surroundings) = self.surroundings else {
             return;
         };
+        if self.names_no_file(operation, implementation) {
+            self.no_file(implementation, command, &subject());
+            return;
+        }
         let host = implementation.operation_host.as_deref();
         let Some(first) = command
             .split_whitespace()
@@ -204,6 +208,30 @@ impl<'a> Checker<'a> {
                 hint,
             );
         }
+    }
+
+    fn no_file(&mut self, implementation: &Implementation, command: &str, subject: &str) {
+        let message = format!(
+            "`{command}`, the `primary` of {subject}, is no artifact, configurator or file, so nothing runs"
+        );
+        let hint = format!(
+            "for a command, write `implementation: {command}`, or `primary: Cmd` with the input `cmd`"
+        );
+        let span = implementation.span;
+        self.error(Check::MissingFile, message, span, command, Some(hint));
+    }
+
+    /// Whether the text of `primary` is not the name of a file.
+    fn names_no_file(&self, operation: &Operation, implementation: &Implementation) -> bool {
+        let (Some(names), Some(system)) = (implementation.primary_files(), self.surroundings)
+        else {
+            return false;
+        };
+        let folders = [self.base_dir, operation.base_dir.as_path()];
+        !names.iter().any(|name| {
+            let is_there = |folder: &Path| system.exists(&folder.join(name)) != Some(false);
+            implementation.may_be_remote_file(name) || folders.into_iter().any(is_there)
+        })
     }
 
     /// Whether a task may write the file before another one runs it.

@@ -101,7 +101,7 @@ impl Engine {
         for index in tasks {
             let target = self.ledger.tasks[*index].spec.target;
             let owner = self.topology.source_of(target).unwrap_or(target);
-            let name = shlex_quote(&self.topology.entity(owner).name.to_string());
+            let name = shlex_quote(self.topology.entity(owner).name.as_str());
             if !names.contains(&name) {
                 names.push(name);
             }

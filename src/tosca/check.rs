@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::expr::is_stand_alone;
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
@@ -52,6 +52,7 @@ enum PathSegment {
 #[derive(Debug)]
 struct ValueFault {
     path: Vec<PathSegment>,
+    check: Check,
     message: String,
 }
 
@@ -86,7 +87,10 @@ pub(super) fn check(
     let (node, span) = origin;
     let messages = check.faults.into_iter().map(|fault| {
         let place = node.map_or(span, |node| span_of_part(node, &fault.path));
-        Diagnostic::error(fault.message).label(place, "")
+        Diagnostic::error(fault.message)
+            .check(fault.check)
+            .contained()
+            .label(place, "")
     });
     (value, messages.collect())
 }
@@ -151,7 +155,7 @@ impl ValueChecker<'_> {
         if self.faults.len() == found {
             for constraint in &schema.constraints {
                 if let Some(why) = constraint.rule.violation(self.simple_kind(schema), &value) {
-                    self.report_mismatch(&value, &why);
+                    self.report_mismatch(&value, Check::Constraint, &why);
                 }
             }
         }
@@ -197,6 +201,7 @@ impl ValueChecker<'_> {
                 let units: Vec<_> = kind.units().iter().map(|(unit, _)| *unit).collect();
                 self.report_mismatch(
                     value,
+                    Check::WrongType,
                     &format!("is not a number with a unit ({})", units.join(", ")),
                 );
                 value.clone()
@@ -207,14 +212,18 @@ impl ValueChecker<'_> {
 
     fn string(&mut self, value: &Value) -> Value {
         if !matches!(value, Value::Str(_)) {
-            self.report_mismatch(value, &format!("is {}, not a string", value.kind()));
+            self.report_mismatch(
+                value,
+                Check::WrongType,
+                &format!("is {}, not a string", value.kind()),
+            );
         }
         value.clone()
     }
 
     fn number(&mut self, value: &Value, expected: &str, read: Option<Value>) -> Value {
         read.unwrap_or_else(|| {
-            self.report_mismatch(value, &format!("is not {expected}"));
+            self.report_mismatch(value, Check::WrongType, &format!("is not {expected}"));
             value.clone()
         })
     }
@@ -224,7 +233,11 @@ impl ValueChecker<'_> {
             .to_string()
             .starts_with(|c: char| c.is_ascii_alphanumeric())
         {
-            self.report_mismatch(value, "is not a timestamp such as `2024-01-31T12:00:00Z`");
+            self.report_mismatch(
+                value,
+                Check::WrongType,
+                "is not a timestamp such as `2024-01-31T12:00:00Z`",
+            );
         }
         value.clone()
     }
@@ -234,7 +247,7 @@ impl ValueChecker<'_> {
         if version::is_version(&text) {
             return Value::str(text);
         }
-        self.report_mismatch(value, "is not a version such as `1.2.0`");
+        self.report_mismatch(value, Check::WrongType, "is not a version such as `1.2.0`");
         value.clone()
     }
 
@@ -255,6 +268,7 @@ impl ValueChecker<'_> {
         if !ordered {
             self.report_mismatch(
                 value,
+                Check::WrongType,
                 "is not a range: a list of a lower and an upper bound, such as `[1, 10]`",
             );
         }
@@ -263,7 +277,11 @@ impl ValueChecker<'_> {
 
     fn list(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
         let Some(items) = value.as_list() else {
-            self.report_mismatch(value, &format!("is {}, not a list", value.kind()));
+            self.report_mismatch(
+                value,
+                Check::WrongType,
+                &format!("is {}, not a list", value.kind()),
+            );
             return value.clone();
         };
         let Some(entry) = &schema.entry else {
@@ -280,7 +298,11 @@ impl ValueChecker<'_> {
 
     fn map(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
         let Some(map) = value.as_map() else {
-            self.report_mismatch(value, &format!("is {}, not a map", value.kind()));
+            self.report_mismatch(
+                value,
+                Check::WrongType,
+                &format!("is {}, not a map", value.kind()),
+            );
             return value.clone();
         };
         if schema.entry.is_none() && schema.key.is_none() {
@@ -323,7 +345,7 @@ impl ValueChecker<'_> {
                     value.kind(),
                     data.name
                 );
-                self.report_mismatch(value, &why);
+                self.report_mismatch(value, Check::WrongType, &why);
             }
             return value.clone();
         };
@@ -337,7 +359,7 @@ impl ValueChecker<'_> {
             let def = data.properties.get(name);
             if def.is_none() && !data.open {
                 let message = format!("{} is not a field of `{}`", self.name(), data.name);
-                self.add_fault(message);
+                self.add_fault(Check::WrongType, message);
             }
             let item = match def {
                 Some(def) => self.value(&def.schema, item, depth + 1),
@@ -360,7 +382,7 @@ impl ValueChecker<'_> {
                         self.name(),
                         data.name
                     );
-                    self.add_fault(message);
+                    self.add_fault(Check::MissingProperty, message);
                 }
                 _ => {}
             }
@@ -394,19 +416,20 @@ impl ValueChecker<'_> {
         name
     }
 
-    fn report_mismatch(&mut self, value: &Value, why: &str) {
+    fn report_mismatch(&mut self, value: &Value, check: Check, why: &str) {
         let shown = if self.sensitive {
             REDACTED.to_owned()
         } else {
             format!("`{}`", abbreviate(value))
         };
         let message = format!("the value {shown} of {} {why}", self.name());
-        self.add_fault(message);
+        self.add_fault(check, message);
     }
 
-    fn add_fault(&mut self, message: String) {
+    fn add_fault(&mut self, check: Check, message: String) {
         self.faults.push(ValueFault {
             path: self.path.clone(),
+            check,
             message,
         });
     }

@@ -172,8 +172,7 @@ impl InterfaceMerger<'_> {
         );
         self.requirements(&mut draft, definition);
         let known = known.unwrap_or_default();
-        let has_type = definition.get("type").is_some();
-        let is_strict = self.is_strict(name, has_type || is_own_type(name, &draft));
+        let is_strict = self.is_strict(name, definition, &draft);
         for (operation, entry) in self.operations(definition) {
             let is_known = known.iter().any(|known| known == operation)
                 || draft.operations.contains_key(&**operation);
@@ -194,11 +193,12 @@ impl InterfaceMerger<'_> {
     /// Whether an interface accepts only operations that its interface type declares.
     ///
     /// As in Unfurl, a type adds operations to `Install` if the interface has its `type` written.
-    fn is_strict(&self, name: &str, has_type: bool) -> bool {
+    fn is_strict(&self, name: &str, definition: &Mapping, draft: &InterfaceDraft) -> bool {
+        let has_type = || definition.get("type").is_some() || is_own_type(name, draft);
         match name {
             "Mock" => false,
             "Standard" | "Configure" => true,
-            "Install" if !has_type => true,
+            "Install" if !has_type() => true,
             _ => self.source == DefinitionSource::Template,
         }
     }
@@ -860,11 +860,20 @@ topology_template:
     a: {type: T, interfaces: {Install: {operations: {execute: echo a, other: echo}}}}
     b: {type: Sub}
     c: {type: Plain}
+    d: {type: Bare}
 ",
         );
-        insta::assert_snapshot!(case.report(), @"");
-        insta::assert_snapshot!(operations(&case, "a"), @"");
-        insta::assert_snapshot!(operations(&case, "b"), @"");
-        insta::assert_snapshot!(operations(&case, "c"), @"");
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:11:71: interface `Install` of node template `a` has no operation `other`
+          hint: its operations are `check`, `discover`, `revert`, `connect`, `restart`
+        service.yaml:8:78: interface `Install` of type `Bare` has no operation `execute`
+          hint: its operations are `check`, `discover`, `revert`, `connect`, `restart`
+        ");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"Install.execute: Command("echo a") as unfurl.configurators.shell.ShellConfigurator []"#);
+        insta::assert_snapshot!(operations(&case, "b"), @r#"
+        Install.execute: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        Install.more: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        "#);
+        insta::assert_snapshot!(operations(&case, "c"), @r#"Install.execute: Command("echo") as unfurl.configurators.shell.ShellConfigurator []"#);
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::text::did_you_mean;
 use crate::yaml::{MapEntry, Mapping, Node};
 
@@ -174,6 +174,8 @@ impl TypeScope<'_> {
             );
             self.report(
                 Diagnostic::error(message)
+                    .check(Check::MissingProperty)
+                    .contained()
                     .label(span, "")
                     .label(def.span, "declared here"),
             );

@@ -26,7 +26,7 @@ use super::topology::{ExtraTemplates, TopologyDraft};
 use super::type_loader::Importer;
 use super::type_loader::{LoadedFile, LoadedTypes, load};
 use super::types::{ROOT, Types};
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Span};
 use crate::name::TemplateName;
 use crate::value::{FoldMap, Map};
 use crate::yaml::{Mapping, Node};
@@ -173,6 +173,8 @@ pub fn check_inputs(
             }
             None if def.required && def.default.is_none() => problems.push(
                 Diagnostic::error(format!("input `{name}` is missing"))
+                    .check(Check::MissingInput)
+                    .contained()
                     .label(def.span, "declared here, without a default")
                     .help(format!(
                         "set it with `--var input_{name} VALUE`, and add `--save-inputs` to keep the value in \

@@ -2,7 +2,7 @@
 //!
 //! The methods belong to [`RequirementResolver`], which calls them while it matches.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Check, Diagnostic};
 
 use super::requirement_resolver::{MergedRequirement, RequirementResolver};
 use super::template::{NodeTemplate, RelationshipTemplate};
@@ -31,7 +31,10 @@ impl RequirementResolver<'_> {
             merged.name(),
             template.name
         );
-        self.types.problems.error(message, merged.span());
+        let problem = Diagnostic::error(message).check(Check::MissingRequirement);
+        self.types
+            .problems
+            .report(problem.contained().label(merged.span(), ""));
     }
 
     /// Reports a requirement that only the node type declares and that has no target.
@@ -55,7 +58,7 @@ impl RequirementResolver<'_> {
             .iter()
             .any(|operation| operation.is_implemented());
         let problem = if acts {
-            Diagnostic::error(message)
+            Diagnostic::error(message).contained()
         } else {
             Diagnostic::warning(message)
         };
@@ -64,6 +67,7 @@ impl RequirementResolver<'_> {
             None => format!("add `{}` to its `requirements`", merged.name()),
         };
         let problem = problem
+            .check(Check::MissingRequirement)
             .label(template.span, "")
             .label(merged.span(), "declared here")
             .help(help);
@@ -143,7 +147,7 @@ impl RequirementResolver<'_> {
         );
         // Published templates often ignore capabilities that only the type prescribes: a warning is enough.
         let problem = if merged.states_capability() {
-            Diagnostic::error(message)
+            Diagnostic::error(message).contained()
         } else {
             Diagnostic::warning(message)
         };
@@ -156,6 +160,7 @@ impl RequirementResolver<'_> {
         });
         self.types.problems.report(
             problem
+                .check(Check::MissingCapability)
                 .label(merged.span(), "")
                 .label(target.span, "the target")
                 .help_if(help),

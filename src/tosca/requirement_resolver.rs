@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::value::{FoldMap, FoldSet, Map, Value};
@@ -340,7 +340,10 @@ impl<'a> RequirementResolver<'a> {
             template.name,
             node.name
         );
-        let mut problem = Diagnostic::error(message).label(node.span, "");
+        let mut problem = Diagnostic::error(message)
+            .check(Check::UnknownTarget)
+            .contained()
+            .label(node.span, "");
         let types = self.types.namespaces.iter().flat_map(|it| it.names.keys());
         let candidates = self.index.template_names().chain(types.map(|it| &**it));
         problem.help = did_you_mean(&node.name, candidates);
