@@ -4,6 +4,8 @@
 //! The module opens no file and starts no program: [`Surroundings`] answers questions about this machine.
 
 mod baseline;
+mod commands;
+mod delegates;
 mod ignores;
 mod input_names;
 mod members;

@@ -50,6 +50,9 @@ pub(super) struct MemoEntry {
     pub(super) reads: Reads,
     /// The memo entries that the evaluation used.
     pub(super) slots: IndexSet<AttributeSlot>,
+    /// The generation at which the value was computed.
+    pub(super) computed: u64,
+    /// The generation at which the value was valid last.
     pub(super) generation: u64,
 }
 
@@ -359,6 +362,11 @@ impl Memo {
         let Some(next) = entry.slots.get_index(frame.next) else {
             return VerifyStep::Valid;
         };
+        // A used value that was computed again since may differ from the one that was used.
+        let used = state.entries.get(next);
+        if used.is_some_and(|used| used.computed > entry.generation) {
+            return VerifyStep::Stale;
+        }
         frame.next += 1;
         VerifyStep::Descend(next.clone())
     }

@@ -202,6 +202,7 @@ impl Evaluator {
             value: Ok(value.clone()),
             reads: frame.reads,
             slots: frame.slots,
+            computed: generation,
             generation,
         };
         self.memo().put(slot.clone(), entry);
@@ -230,6 +231,7 @@ impl Evaluator {
             value: Err(Box::new(error.clone())),
             reads: frame.reads,
             slots: frame.slots,
+            computed: generation,
             generation,
         };
         self.memo().put(slot.clone(), entry);

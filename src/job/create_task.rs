@@ -12,7 +12,7 @@ use super::task_stage::TaskStage;
 use crate::expr::{Context, DirectoryOwner, Inputs, Var};
 use crate::name::{OperationRef, Priority};
 use crate::plan::Reason;
-use crate::task::Configurator;
+use crate::task::{ChooseError, Configurator};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
@@ -98,7 +98,9 @@ impl Evaluation<'_> {
     }
 
     fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {
-        match (self.context.choose)(operation) {
+        let chosen = (self.context.choose)(operation);
+        let missing = self.missing_primary(operation);
+        match missing.map_or(chosen, Err) {
             Ok((configurator, raw)) => (configurator, raw, Vec::new()),
             Err(error) => (
                 Arc::new(UnrunnableConfigurator),
@@ -106,6 +108,20 @@ impl Evaluation<'_> {
                 vec![error.to_string()],
             ),
         }
+    }
+
+    /// Returns the error of a `primary` whose text names nothing that can run.
+    fn missing_primary(&self, operation: &Operation) -> Option<ChooseError> {
+        let implementation = operation.implementation.as_ref()?;
+        let names = implementation.primary_files()?;
+        let folders = [&self.options.base_dir, &*operation.base_dir];
+        let is_file = |name: &&str| {
+            let paths = folders.map(|folder| folder.join(name));
+            let system = &self.context.local_context;
+            implementation.may_be_remote_file(name) || paths.iter().any(|path| system.exists(path))
+        };
+        let is_missing = !names.iter().any(is_file);
+        is_missing.then(|| ChooseError::NoFile(names[0].to_owned()))
     }
 
     fn task_directories(&self, target: Handle, reference: &OperationRef) -> DirectoryOwner {

@@ -45,6 +45,8 @@ pub struct Engine {
     pub(super) secrets: Secrets,
     /// The relationships for which an operation has failed.
     pub(super) broken_relationships: HashSet<Handle>,
+    /// Instances that stay, each with the instance that needs it and whose removal cannot be rendered.
+    pub(super) kept: HashMap<Handle, Handle>,
     /// Instances that tasks have added and that are not planned for yet, per task.
     pub(super) added_instances: Vec<Vec<Handle>>,
     /// The files that the environment's variables request, until the first task runs.
@@ -110,6 +112,7 @@ impl Engine {
             unknown_secrets: BTreeSet::new(),
             secrets: Secrets::default(),
             broken_relationships: HashSet::new(),
+            kept: HashMap::new(),
             added_instances: Vec::new(),
             environment_writes: parts.environment_writes,
             added_rounds: 0,

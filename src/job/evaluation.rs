@@ -105,6 +105,27 @@ impl<'t> Evaluation<'t> {
         attribute_key(self.topology, of, name)
     }
 
+    /// Returns a key that finds an attribute from an entity. It is the record key, with the outer template before it
+    /// if the attribute is in a nested topology that the entity does not see. None if the attribute is not recorded.
+    pub(super) fn exact_key(&self, from: Handle, of: Handle, name: &str) -> Option<String> {
+        let topology = self.topology;
+        let key = self.attribute_key(of, name)?;
+        let of = topology.stand_in(of).unwrap_or(of);
+        let Some(node) = topology.instance_of(of) else {
+            return Some(key);
+        };
+        let found = topology.find_from(from, topology.entity(node).local_name());
+        let is_found = found.is_some_and(|found| {
+            found == node || topology.stand_in(found).is_some_and(|inner| inner == node)
+        });
+        match topology.nested_at(topology.root_of(node)) {
+            Some((outer, _)) if !is_found => {
+                Some(format!("::{outer}:{}", key.trim_start_matches(':')))
+            }
+            _ => Some(key),
+        }
+    }
+
     /// Evaluates an output of the topology and returns the values read for it.
     pub(super) fn output(&self, name: &str) -> (Result<Value, Error>, crate::expr::Reads) {
         let evaluator = self.evaluator();

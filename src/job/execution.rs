@@ -23,7 +23,7 @@ use crate::task::EffectResult;
 const MAX_BUFFERED_EVENTS: usize = 500;
 
 /// The maximum number of task names in a message.
-const MAX_NAMES: usize = 5;
+pub(super) const MAX_NAMES: usize = 5;
 
 /// The state of a job after an attempt to start a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,7 +268,7 @@ impl Engine {
 }
 
 /// Joins the first few names and states how many are left out.
-fn first_names(names: &[String]) -> String {
+pub(super) fn first_names(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMES)].join(", ");
     match names.len().saturating_sub(MAX_NAMES) {
         0 => shown,

@@ -132,9 +132,14 @@ impl Proposal {
 
     /// Returns true if a task of the plan cannot be rendered.
     pub fn has_errors(&self) -> bool {
+        self.unrunnable() > 0
+    }
+
+    /// Returns the number of tasks that cannot run, because they cannot be rendered.
+    pub fn unrunnable(&self) -> usize {
         let tasks = self.tasks.iter().flatten();
-        tasks
-            .filter(|task| task.is_included)
-            .any(|task| task.readiness == Readiness::Unrenderable)
+        let unrunnable =
+            tasks.filter(|task| task.is_included && task.readiness == Readiness::Unrenderable);
+        unrunnable.count()
     }
 }

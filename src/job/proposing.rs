@@ -102,7 +102,7 @@ impl Engine {
             is_included: self.includes(index),
             readiness: match &task.stage {
                 TaskStage::Deferred => Readiness::Deferred,
-                TaskStage::Unrenderable => Readiness::Unrenderable,
+                TaskStage::Unrenderable(_) => Readiness::Unrenderable,
                 // A dry run cannot try the task, but the job itself would run it.
                 TaskStage::Skipped(why) if why == NO_DRY_RUN => Readiness::Ready,
                 TaskStage::Skipped(why) | TaskStage::PassedOver(why) => {

@@ -116,12 +116,13 @@ impl Engine {
         // individually.
         let task = &self.ledger.tasks[index];
         let evaluation = self.evaluation();
+        let target = task.spec.target;
         let is_whole = |of: &Handle| matches!(self.topology.entity(*of).kind, EntityKind::Root);
         let exact = reads.iter().filter_map(|(read, value)| {
             let key = match read {
                 Read::Attribute { of, .. } if is_whole(of) => return None,
                 Read::Input(name) if task.counts_in_digest(name) => name.to_string(),
-                Read::Attribute { of, name } => evaluation.attribute_key(*of, name)?,
+                Read::Attribute { of, name } => evaluation.exact_key(target, *of, name)?,
                 _ => return None,
             };
             Some((key, value.clone()))

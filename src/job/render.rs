@@ -10,9 +10,8 @@ use super::ports::TaskFolders;
 use super::recorded_form::{can_be_equal, is_reference};
 use super::schedule::{Steps as _, WaitKind};
 use super::task::{Task, TaskIndex};
-use super::task_stage::TaskStage;
+use super::task_stage::{ErrorReach, TaskStage};
 use crate::expr::{Error, Reads};
-use crate::name::Priority;
 use crate::plan::{ChangeDetection, Reason, StepId};
 use crate::task::RenderedTask;
 use crate::value::Value;
@@ -27,7 +26,8 @@ enum RenderResult {
     Ready(RenderedTask),
     /// The task must wait for other steps.
     Deferred(WaitKind),
-    Failed(String),
+    /// The task cannot run.
+    Failed(ErrorReach, String),
     Invalid(Box<Error>),
 }
 
@@ -254,21 +254,29 @@ impl Engine {
                 self.scheduler.wait(step, steps);
                 return false;
             }
-            RenderResult::Failed(message) => {
+            RenderResult::Failed(reach, message) => {
                 self.log(LogLevel::Error, format!("{}: {message}", self.label(index)));
-                self.mark_unrenderable(index, message);
+                self.mark_unrenderable(step, index, reach, message);
             }
             RenderResult::Invalid(error) => {
                 self.report_problem(index, &error);
-                self.mark_unrenderable(index, error.to_string());
+                let reach = self.reach_of(step, &error);
+                self.mark_unrenderable(step, index, reach, error.to_string());
             }
         }
         false
     }
 
-    fn mark_unrenderable(&mut self, index: TaskIndex, message: String) {
+    fn mark_unrenderable(
+        &mut self,
+        step: StepId,
+        index: TaskIndex,
+        reach: ErrorReach,
+        message: String,
+    ) {
+        self.keep_requirements(step);
         let task = &mut self.ledger.tasks[index];
-        task.stage = TaskStage::Unrenderable;
+        task.stage = TaskStage::Unrenderable(reach);
         // Errors from creating the task are already in the list.
         if !task.errors.contains(&message) {
             task.errors.push(message);
@@ -283,7 +291,7 @@ impl Engine {
     ) -> RenderResult {
         let task = &self.ledger.tasks[index];
         if let Some(error) = task.errors.first() {
-            return RenderResult::Failed(error.clone());
+            return RenderResult::Failed(ErrorReach::Task, error.clone());
         }
         let (rendered, reads) = self.evaluation().render(task);
         if !self.scheduler.is_released(step) {
@@ -299,14 +307,15 @@ impl Engine {
         let evaluation = self.evaluation();
         if let Some((of, name)) = evaluation.missing_secret_read(&self.ledger.tasks[index], &reads)
         {
-            return RenderResult::Failed(evaluation.describe_missing_secret(of, &name));
+            let text = evaluation.describe_missing_secret(of, &name);
+            return RenderResult::Failed(ErrorReach::Task, text);
         }
         self.commit_reads(index, &reads);
         if !rendered.files.is_empty() {
             let key = self.folder_key(index);
             match folders.write(&key, &rendered.files) {
                 Ok(paths) => self.ledger.tasks[index].folders = paths,
-                Err(error) => return RenderResult::Failed(error.to_string()),
+                Err(error) => return RenderResult::Failed(ErrorReach::Job, error.to_string()),
             }
         }
         RenderResult::Ready(rendered)
@@ -328,29 +337,6 @@ impl Engine {
         })?;
         self.ledger.tasks[previous].spec.is_final = true;
         Some(previous)
-    }
-
-    /// Gives up the job if a required task cannot be rendered. Returns whether it did.
-    pub fn abort_if_unrenderable(&mut self) -> bool {
-        let serious = self.fatal_errors();
-        if serious.is_empty() {
-            return false;
-        }
-        let text = format!("there were errors during rendering: {}", serious.join("; "));
-        self.log(LogLevel::Error, format!("Aborting job: {text}"));
-        self.ledger.aborted = Some(text);
-        true
-    }
-
-    /// Returns the render errors of required tasks, which prevent the job from running.
-    fn fatal_errors(&self) -> Vec<String> {
-        let failed = self.ledger.tasks.iter().enumerate().filter(|(_, task)| {
-            let is_unrenderable = matches!(task.stage, TaskStage::Unrenderable);
-            is_unrenderable && task.spec.priority >= Priority::Required
-        });
-        failed
-            .map(|(index, task)| format!("{}: {}", self.label(index), task.errors.join("; ")))
-            .collect()
     }
 }
 

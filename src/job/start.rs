@@ -81,6 +81,9 @@ impl Engine {
         if let Some(failed) = self.failed_before(step) {
             return self.end_after(failed, step, index);
         }
+        if let Some(why) = self.kept_reason(step) {
+            return self.finish_never_run(step, index, &why);
+        }
         if self.is_still_unchanged(step, index) {
             self.ledger.tasks[index].stage = TaskStage::Skipped(NO_CHANGE.to_owned());
             self.finish_step(step);
@@ -113,7 +116,7 @@ impl Engine {
                 return Ok(NextEffect::None);
             }
         }
-        if matches!(self.ledger.tasks[index].stage, TaskStage::Unrenderable) {
+        if matches!(self.ledger.tasks[index].stage, TaskStage::Unrenderable(_)) {
             let message = self.ledger.tasks[index].errors.join("; ");
             self.finish(index, TaskOutcome::refused(message))?;
             return Ok(self.close_step(step, index));

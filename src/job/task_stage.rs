@@ -3,6 +3,15 @@
 use crate::name::{ChangeId, NodeState, Status, TaskNumber};
 use crate::task::{EffectRole, OperationRun, RenderedTask, TaskOutcome};
 
+/// The reach of an error that keeps a task from being rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorReach {
+    /// The task fails, and tasks that depend on it are blocked. All others run.
+    Task,
+    /// The job does not begin, unless the task is not required.
+    Job,
+}
+
 /// The stage of a task, from planned to finished or skipped.
 #[derive(Debug)]
 pub enum TaskStage {
@@ -13,7 +22,7 @@ pub enum TaskStage {
     /// Waiting for attributes that other tasks have yet to set.
     Deferred,
     /// Not runnable because rendering it failed.
-    Unrenderable,
+    Unrenderable(ErrorReach),
     /// Skipped before the run, for this reason: no change, or no support for dry runs.
     Skipped(String),
     /// Due but not needed, for this reason, such as that the target is already in the desired state.

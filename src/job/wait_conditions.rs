@@ -103,7 +103,10 @@ impl Evaluation<'_> {
         let absent = self.context.memo.absent(reads, usize::MAX).into_iter();
         let absent = absent.filter(|(of, name)| may_be_set(self.topology, *of, name));
         let absent = absent.map(|(of, name)| (of, name, Value::Null));
+        // Tasks of a nested topology set the attributes of the outer instance that it stands in for.
+        let inner = |of: Handle| self.topology.stand_in(of).unwrap_or(of);
         let all = absent.chain(nested);
+        let all = all.map(|(of, name, value)| (inner(of), name, value));
         let live = all.filter(|(of, name, _)| is_live(self.topology, *of, name) == Some(true));
         live.map(|(of, name, value)| AwaitedAttribute { of, name, value })
             .collect()

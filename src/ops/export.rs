@@ -97,6 +97,14 @@ fn load(options: &SessionOptions) -> Result<(Session, LocatedEnsemble), Failure>
     let located = found.located.clone();
     let session = session::load(found, options)
         .map_err(|failure| failure.map_kind(|_| FailureKind::Refused))?;
+    if session.warnings.has_errors() {
+        let (problems, sources) = (session.warnings, session.sources);
+        return Err(Failure::with_sources(
+            FailureKind::Refused,
+            problems,
+            sources,
+        ));
+    }
     Ok((session, located))
 }
 

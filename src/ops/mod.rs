@@ -30,6 +30,7 @@ mod job_plan;
 mod job_run;
 pub mod lock;
 pub mod merge_driver;
+mod model_errors;
 pub mod names;
 mod open_mirror;
 mod outputs;

@@ -10,6 +10,7 @@ use super::executor_chain::resolve_chain;
 use super::failure::{Failure, FailureKind};
 use super::input_digests;
 use super::job_driver::DigestKeys;
+use super::model_errors::refuse_if_stopped;
 use super::outputs::check_outputs;
 use super::request::JobRequest;
 use super::resume;
@@ -232,6 +233,11 @@ fn planning_failure(error: plan::Error, topology: &Topology, session: &Session) 
     Failure::with_sources(kind, problem, session.sources.clone())
 }
 
+fn unusable_plan(error: &job::Error) -> Failure {
+    let message = format!("could not create job: {error}");
+    Failure::new(FailureKind::Load, message, None)
+}
+
 /// Creates the engine and plans the job.
 pub(super) fn plan_job(
     request: &JobRequest,
@@ -240,6 +246,7 @@ pub(super) fn plan_job(
 ) -> Result<PlannedJob, Failure> {
     let began = std::time::Instant::now();
     request.check_interrupt()?;
+    refuse_if_stopped(&request.goal.workflow, session)?;
     let EngineSetup {
         mut engine,
         last_recorded_job: history_last,
@@ -274,13 +281,9 @@ pub(super) fn plan_job(
         let found = std::mem::take(&mut session.warnings);
         session.warnings = apply_ignores(found, &session.sources, UnusedIgnores::Accept);
     }
-    engine.adopt_plan(plan).map_err(|error| {
-        Failure::new(
-            FailureKind::Load,
-            format!("could not create job: {error}"),
-            None,
-        )
-    })?;
+    engine
+        .adopt_plan(plan)
+        .map_err(|error| unusable_plan(&error))?;
     Ok(PlannedJob {
         engine,
         report_context: ReportContext {

@@ -12,6 +12,9 @@ pub enum Error {
     /// The instance that an ad-hoc run names does not exist.
     #[error("specified instance not found: `{0}`")]
     UnknownInstance(InstanceName),
+    /// The machine of `--host` is no instance.
+    #[error("specified instance not found: `{0}`")]
+    UnknownHost(InstanceName),
     /// The name given with `--exclude` does not exist.
     #[error("`--exclude {0}` has no effect: no instance or template has this name")]
     UnknownExcluded(InstanceName),
@@ -71,6 +74,11 @@ impl From<Error> for Diagnostic {
             Error::UnknownExcluded(_) => {
                 diagnostic.help("use the name of an instance or of a template")
             }
+            Error::UnknownHost(name) => diagnostic.help(format!(
+                "Unfurl 1.2 runs such a command on this computer and does not say so; add a node template `{name}` with \
+                 an endpoint, reach a machine outside of the ensemble with `unfurl run -H {name} -- COMMAND`, or leave \
+                 `--host` out to run the command on this computer"
+            )),
             Error::UnknownInstance(_) | Error::UnknownWorkflow(_) => diagnostic,
         }
     }

@@ -58,6 +58,7 @@ pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -
             kind: ImplementationKind::Configurator(configurator.into()),
             class: None,
             primary: None,
+            is_primary_text: false,
             dependencies: Vec::new(),
             operation_host: host.map(InstanceName::shared),
             environment: Map::new(),

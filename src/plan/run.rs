@@ -83,6 +83,8 @@ impl Planner<'_> {
                 Some(self.draft(&template)?)
             } else if name == ROOT {
                 None
+            } else if self.goal.ad_hoc.host.as_ref() == Some(name) {
+                return Err(Error::UnknownHost(name.clone()));
             } else {
                 return Err(Error::UnknownInstance(name.clone()));
             };

@@ -302,7 +302,13 @@ fn read_model(
             options,
         };
         match reading.model(loader, orphan_templates) {
-            Ok(model) => break model,
+            // An error in the template of an orphan must not stop a job.
+            Ok(model)
+                if attempts == MAX_ATTEMPTS || !orphan_templates.discard_bad(&model.problems) =>
+            {
+                break model;
+            }
+            Ok(_) => drop(loader.take_warnings()),
             Err(problems) => {
                 orphan_templates.discard_misfits(&problems);
                 if orphan_templates.is_empty() || attempts == MAX_ATTEMPTS {

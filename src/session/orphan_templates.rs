@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::diagnostic::{Diagnostics, Severity, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Span};
 use crate::name::TemplateName;
 use crate::yaml::{MapEntry, Mapping};
 
@@ -45,12 +45,22 @@ impl OrphanTemplates {
 
     /// Drops the templates to which errors of the model point; drops all if no error points to a template.
     pub(super) fn discard_misfits(&mut self, problems: &Diagnostics) {
-        let errors = || {
-            let problems = problems.iter();
-            problems.filter(|problem| problem.severity == Severity::Error)
-        };
+        if self.discard_bad(problems) {
+            return;
+        }
+        let message = errors(problems)
+            .next()
+            .map_or("", |problem| &problem.message);
+        for name in std::mem::take(&mut self.templates).into_keys() {
+            let reason = misfit_reason(&name, message);
+            self.reasons.insert(name, reason);
+        }
+    }
+
+    /// Drops the templates to which errors of the model point. Returns whether there are any.
+    pub(super) fn discard_bad(&mut self, problems: &Diagnostics) -> bool {
         let mut misfits: BTreeMap<TemplateName, String> = BTreeMap::new();
-        for problem in errors() {
+        for problem in errors(problems) {
             let Some(span) = problem.span() else {
                 continue;
             };
@@ -61,18 +71,18 @@ impl OrphanTemplates {
                     .or_insert_with(|| misfit_reason(name, &problem.message));
             }
         }
-        if misfits.is_empty() {
-            let message = errors().next().map_or("", |problem| &problem.message);
-            for name in std::mem::take(&mut self.templates).into_keys() {
-                let reason = misfit_reason(&name, message);
-                self.reasons.insert(name, reason);
-            }
-        }
+        let has_any = !misfits.is_empty();
         for (name, reason) in misfits {
             self.templates.remove(&name);
             self.reasons.entry(name).or_insert(reason);
         }
+        has_any
     }
+}
+
+fn errors(problems: &Diagnostics) -> impl Iterator<Item = &Diagnostic> {
+    let problems = problems.iter();
+    problems.filter(|problem| problem.severity == Severity::Error)
 }
 
 fn misfit_reason(name: &TemplateName, message: &str) -> String {

@@ -128,6 +128,12 @@ pub enum ChooseError {
         /// The artifact that names the class, phrased for the message; empty if there is none.
         from: String,
     },
+    /// The text of `primary` is neither an artifact nor a configurator nor a file.
+    #[error(
+        "`{0}` is the `primary` of the implementation, but no artifact, configurator or file, so nothing runs; for a \
+         command, write `implementation: {0}`, or `primary: Cmd` with the input `cmd`"
+    )]
+    NoFile(String),
     /// The implementation is an artifact whose type names no configurator.
     #[error("artifact `{0}` cannot be run: its type names no configurator")]
     Artifact(String),

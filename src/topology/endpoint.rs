@@ -70,11 +70,17 @@ impl Topology {
         };
         let found = found.filter(|of| self.get(*of).is_some_and(|it| it.node().is_some()));
         let of = &self.entity(of).name;
-        let why = || {
-            format!(
-                "`{of}` has the operation host `{word}`, but no instance has this name; add a node template `{word}` \
-                        with an endpoint, or remove `operation_host` to run the operation on this computer"
-            )
+        let why = || match word {
+            "SELF" | "OPERATION_HOST" | "HOST" | "SOURCE" | "TARGET" => {
+                format!(
+                    "`{of}` has the operation host `{word}`, and there is no such instance for it"
+                )
+            }
+            _ => format!(
+                "`{of}` has the operation host `{word}`, but no instance has this name; Unfurl 1.2 runs such an \
+                 operation on this computer and does not say so; add a node template `{word}` with an endpoint, or \
+                 run it on this computer: without `operation_host`, or with `operation_host: ORCHESTRATOR`"
+            ),
         };
         found.map(Some).ok_or_else(why)
     }

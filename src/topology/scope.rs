@@ -45,6 +45,8 @@ impl Scope for Topology {
             EntityKind::Artifact { artifact, .. } => artifact::artifact_attribute(artifact, name),
         };
         let own = entity.attributes.get(name).cloned();
+        // The recorded value of a mapped attribute is a copy: the nested topology has the value.
+        let own = own.filter(|_| !is_mapped(entity, name));
         let outside = entity.node().filter(|_| own.is_none());
         let outside = outside.filter(|node| node.template.from_outer.contains_key(name));
         let outside = outside.and_then(|_| self.outer_entity(entity.scope));
@@ -510,4 +512,14 @@ fn owner(of: Handle, entity: &Entity) -> Value {
         }
         _ => Value::Entity(of),
     }
+}
+
+/// Whether an attribute of a created representative is an expression over its nested topology.
+fn is_mapped(entity: &Entity, name: &str) -> bool {
+    let Some(node) = entity.node() else {
+        return false;
+    };
+    let attribute = node.template.attributes.get(name);
+    node.template.is_created_representative()
+        && attribute.is_some_and(|attribute| attribute.default.is_some())
 }

@@ -102,6 +102,7 @@ pub(super) fn check<'a>(
         let place = node.map_or(span, |node| span_of_part(node, &fault.path));
         Diagnostic::error(fault.message)
             .check(fault.check)
+            .contained()
             .label(place, "")
     });
     (value, messages.collect())

@@ -167,6 +167,7 @@ impl TypeScope<'_> {
             kind,
             class,
             primary,
+            is_primary_text: false,
             dependencies: Vec::new(),
             operation_host: None,
             environment: Map::default(),
@@ -221,7 +222,9 @@ impl TypeScope<'_> {
         artifacts: &ArtifactScope<'_>,
     ) -> Option<Implementation> {
         if let Some(text) = node.as_str() {
-            return Some(Self::implementation_by_name(text, node, artifacts));
+            let mut named = Self::implementation_by_name(text, node, artifacts);
+            named.is_primary_text = named.primary.is_none();
+            return Some(named);
         }
         let artifact = self.inline_artifact(subject, node)?;
         let mut found = Self::implementation_by_name("", node, &ArtifactScope::NONE);

@@ -118,6 +118,12 @@ impl InterfaceDrafts {
     }
 }
 
+/// Whether an interface has another type than the one that its name stands for.
+fn is_own_type(name: &str, draft: &InterfaceDraft) -> bool {
+    let usual = type_of_short_name(name);
+    draft.type_name.as_ref().map(TypeName::as_str) != usual
+}
+
 struct InterfaceMerger<'a> {
     scope: TypeScope<'a>,
     subject: &'a str,
@@ -168,7 +174,7 @@ impl InterfaceMerger<'_> {
         );
         self.requirements(&mut draft, definition);
         let known = known.unwrap_or_default();
-        let is_strict = self.is_strict(name);
+        let is_strict = self.is_strict(name, definition, &draft);
         for (operation, entry) in self.operations(definition) {
             let is_known = known.iter().any(|known| known == operation)
                 || draft.operations.contains_key(&**operation);
@@ -187,10 +193,14 @@ impl InterfaceMerger<'_> {
     }
 
     /// Whether an interface accepts only operations that its interface type declares.
-    fn is_strict(&self, name: &str) -> bool {
+    ///
+    /// As in Unfurl, a type adds operations to `Install` if the interface has its `type` written.
+    fn is_strict(&self, name: &str, definition: &Mapping, draft: &InterfaceDraft) -> bool {
+        let has_type = || definition.get("type").is_some() || is_own_type(name, draft);
         match name {
             "Mock" => false,
-            "Standard" | "Configure" | "Install" => true,
+            "Standard" | "Configure" => true,
+            "Install" if !has_type() => true,
             _ => self.source == DefinitionSource::Template,
         }
     }
@@ -840,5 +850,38 @@ topology_template:
         Mine.test_op: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
         Own.test_op: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
         "#);
+    }
+
+    #[test]
+    fn types_add_operations_to_an_install_interface_whose_type_is_written() {
+        let case = read_template(
+            "
+interface_types:
+  Helm: {derived_from: unfurl.interfaces.Install}
+node_types:
+  T: {derived_from: tosca.nodes.Root, interfaces: {Install: {type: Helm, operations: {execute: echo}}}}
+  Sub: {derived_from: T, interfaces: {Install: {operations: {more: echo}}}}
+  Plain: {derived_from: tosca.nodes.Root, interfaces: {Install: {type: unfurl.interfaces.Install, operations: {execute: echo}}}}
+  Bare: {derived_from: tosca.nodes.Root, interfaces: {Install: {operations: {execute: echo}}}}
+topology_template:
+  node_templates:
+    a: {type: T, interfaces: {Install: {operations: {execute: echo a, other: echo}}}}
+    b: {type: Sub}
+    c: {type: Plain}
+    d: {type: Bare}
+",
+        );
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:11:71: interface `Install` of node template `a` has no operation `other`
+          hint: its operations are `check`, `discover`, `revert`, `connect`, `restart`
+        service.yaml:8:78: interface `Install` of type `Bare` has no operation `execute`
+          hint: its operations are `check`, `discover`, `revert`, `connect`, `restart`
+        ");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"Install.execute: Command("echo a") as unfurl.configurators.shell.ShellConfigurator []"#);
+        insta::assert_snapshot!(operations(&case, "b"), @r#"
+        Install.execute: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        Install.more: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        "#);
+        insta::assert_snapshot!(operations(&case, "c"), @r#"Install.execute: Command("echo") as unfurl.configurators.shell.ShellConfigurator []"#);
     }
 }

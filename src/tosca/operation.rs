@@ -165,6 +165,8 @@ pub struct Implementation {
     pub class: Option<Arc<str>>,
     /// The artifact that runs, if `primary` names one or defines it inline.
     pub primary: Option<Arc<Artifact>>,
+    /// Whether the command is the text of `primary`, which names an artifact or a file, and is no command line.
+    pub is_primary_text: bool,
     /// The artifacts that must be present first.
     pub dependencies: Vec<Dependency>,
     /// The node to run on: `SELF`, `HOST`, `ORCHESTRATOR`, a template name and so on.
@@ -224,6 +226,23 @@ pub fn configurator_names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Implementation {
+    /// Returns the names one of which must be that of a file, so that the text of `primary` can run: the whole text, and
+    /// the word before its arguments. None if the implementation is not the text of `primary`.
+    pub fn primary_files(&self) -> Option<[&str; 2]> {
+        let ImplementationKind::Command(text) = &self.kind else {
+            return None;
+        };
+        let first = text.split_whitespace().next().unwrap_or_default();
+        self.is_primary_text.then_some([text, first])
+    }
+
+    /// Whether a file of this name may exist on the other machine on which the operation runs.
+    pub fn may_be_remote_file(&self, name: &str) -> bool {
+        let host = self.operation_host.as_deref();
+        let is_local = matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"));
+        !is_local && name.starts_with(['/', '~'])
+    }
+
     /// Returns the class path that upstream Unfurl has for the implementation.
     pub fn class_name(&self) -> Arc<str> {
         match &self.kind {

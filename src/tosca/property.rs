@@ -183,6 +183,7 @@ impl TypeScope<'_> {
             self.report(
                 Diagnostic::error(message)
                     .check(Check::MissingProperty)
+                    .contained()
                     .label(span, "")
                     .label(def.span, "declared here"),
             );

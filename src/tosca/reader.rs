@@ -167,7 +167,9 @@ pub fn check_inputs(
                 }
             }
             None if def.required && def.default.is_none() => problems.push(
-                Diagnostic::error(format!("input `{name}` is missing")).check(Check::MissingInput)
+                Diagnostic::error(format!("input `{name}` is missing"))
+                    .check(Check::MissingInput)
+                    .contained()
                     .label(def.span, "declared here, without a default")
                     .help(format!(
                         "set it with `--var input_{name} VALUE`, and add `--save-inputs` to keep the value in \

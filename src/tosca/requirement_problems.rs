@@ -34,7 +34,9 @@ impl RequirementResolver<'_> {
             template.name
         );
         let problem = Diagnostic::error(message).check(Check::MissingRequirement);
-        self.types.problems.report(problem.label(merged.span(), ""));
+        self.types
+            .problems
+            .report(problem.contained().label(merged.span(), ""));
     }
 
     /// Reports a requirement that only the node type declares and that has no target.
@@ -58,7 +60,7 @@ impl RequirementResolver<'_> {
             .iter()
             .any(|operation| operation.is_implemented());
         let problem = if acts {
-            Diagnostic::error(message)
+            Diagnostic::error(message).contained()
         } else {
             Diagnostic::warning(message)
         };
@@ -158,7 +160,7 @@ impl RequirementResolver<'_> {
         // Published templates often ignore capabilities that only the type prescribes, and run without them. A
         // target that is of another node type as well is a mistake.
         let problem = if merged.states_capability() {
-            Diagnostic::error(message)
+            Diagnostic::error(message).contained()
         } else if self.is_of_another_type(merged, target) {
             Diagnostic::error(message).contained()
         } else {
@@ -174,6 +176,7 @@ impl RequirementResolver<'_> {
         });
         self.types.problems.report(
             problem
+                .check(Check::MissingCapability)
                 .label(merged.span(), "")
                 .label(target.span, "the target")
                 .help_if(help),

@@ -344,6 +344,7 @@ impl<'a> RequirementResolver<'a> {
         );
         let mut problem = Diagnostic::error(message)
             .check(Check::UnknownTarget)
+            .contained()
             .label(node.span, "");
         let types = self.types.namespaces.iter().flat_map(|it| it.names.keys());
         let candidates = self.index.template_names().chain(types.map(|it| &**it));

@@ -26,6 +26,14 @@ use super::template::{MappingTarget, NodeTemplate, PartMapping, Substitution};
 /// The name of the template that is created if a mapping names a node type but no node template.
 const REPRESENTATIVE_NODE: &str = "_substitution_mapping";
 
+impl NodeTemplate {
+    /// Whether the template was created to represent a nested topology whose mapping names no node.
+    pub fn is_created_representative(&self) -> bool {
+        let name = self.name.as_str().rsplit(':').next();
+        self.nested_in.is_some() && name == Some(REPRESENTATIVE_NODE)
+    }
+}
+
 /// The sections that map parts of the nested topology to parts of the substituted node.
 const MAPPED_SECTIONS: &[&str] = &["properties", "attributes", "requirements", "capabilities"];
 

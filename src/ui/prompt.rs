@@ -69,8 +69,14 @@ fn read_answer(
 
 /// Words the question whether a job may run: ``create 3, delete 1 (db) in `prod`?``.
 ///
-/// `actions` has the name of each instance and the effect on it. Instances that are deleted are named.
-pub fn job_question(actions: &[(String, InstanceAction)], is_dry_run: bool, place: &str) -> String {
+/// `actions` has the name of each instance and the effect on it. Instances that are deleted are named. `unrunnable`
+/// counts the operations that cannot run.
+pub fn job_question(
+    actions: &[(String, InstanceAction)],
+    unrunnable: usize,
+    is_dry_run: bool,
+    place: &str,
+) -> String {
     let counts = count_actions(actions.iter().map(|(_, action)| *action));
     let parts = counts.iter().map(|count| {
         let names = actions.iter().filter(|(_, action)| *action == count.0);
@@ -88,7 +94,11 @@ pub fn job_question(actions: &[(String, InstanceAction)], is_dry_run: bool, plac
         parts.join(", ")
     };
     let dry = if is_dry_run { "dry run: " } else { "" };
-    format!("{dry}{parts} in `{}`?", words::one_line(place))
+    let note = match unrunnable {
+        0 => String::new(),
+        count => format!(" ({} cannot run)", words::count(count, "operation")),
+    };
+    format!("{dry}{parts} in `{}`{note}?", words::one_line(place))
 }
 
 /// Words the question whether states may run: `run pkg.installed nginx on web1, web2?`.
@@ -166,7 +176,7 @@ mod tests {
             let actions = actions
                 .iter()
                 .map(|(name, action)| ((*name).to_owned(), *action));
-            job_question(&actions.collect::<Vec<_>>(), is_dry_run, "prod")
+            job_question(&actions.collect::<Vec<_>>(), 0, is_dry_run, "prod")
         };
         let three = [("a", Create), ("b", Change), ("c", Create), ("d", Create)];
         insta::assert_snapshot!(question(&three, false), @"create 3, change 1 in `prod`?");

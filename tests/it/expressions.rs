@@ -222,7 +222,7 @@ fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads(
        |
        = hint: define the name, or supply a default value with `| default(…)`
 
-    error: Aborting job: there were errors during rendering: Standard.configure of `web`: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`
+    error: Aborting job: there were errors during rendering: Standard.configure of `web`: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`; `--exclude web` leaves the instance out
     error: output `size` cannot be evaluated: `div`: cannot divide by zero
       --> ensemble.yaml:8:40
        |
@@ -260,7 +260,7 @@ fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
        |
        = hint: declare the input, or supply a default value: `get_input: [none, …]`
 
-    error: Aborting job: there were errors during rendering: Standard.configure of `web`: undefined input `none`
+    error: Aborting job: there were errors during rendering: Standard.configure of `web`: undefined input `none`; `--exclude web` leaves the instance out
     error: output `size` cannot be evaluated: `div`: cannot divide by zero
       --> ensemble.yaml:8:40
        |

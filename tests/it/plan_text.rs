@@ -139,7 +139,7 @@ fn a_plan_with_a_task_that_cannot_be_rendered_shows_the_rest_and_exits_64() {
           cannot be rendered: cannot render the template `echo {{ 1 / 0 }}`: unable to calculate 1 / 0
           $ echo {{ 1 / 0 }}
 
-    1 operation cannot be rendered.
+    1 operation cannot be rendered; `--exclude NAME` leaves an instance out.
     Plan: create 2.
     ");
     run.says(&["unable to calculate 1 / 0", "ensemble.yaml:13:46"]);

@@ -110,10 +110,9 @@ fn a_command_runs_on_the_machine_that_its_operation_names() {
     let env = app_on(
         &sshd,
         "              configure:
-                implementation:
-                  primary: echo $STATED:$UNSTATED:$SSH_CONNECTION:$(pwd)
-                  operation_host: HOST
-                  environment: {STATED: \"{{ '$OPERATION_HOST::.name' | eval }}\"}
+                implementation: echo $STATED:$UNSTATED:$SSH_CONNECTION:$(pwd)
+                operation_host: HOST
+                environment: {STATED: \"{{ '$OPERATION_HOST::.name' | eval }}\"}
                 inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
 ",
     );
@@ -139,7 +138,8 @@ fn a_long_output_of_another_machine_is_kept_whole() {
     let env = app_on(
         &sshd,
         "              configure:
-                implementation: {primary: yes xxxxxxxxx | head -c 2500000, operation_host: HOST}
+                implementation: yes xxxxxxxxx | head -c 2500000
+                operation_host: HOST
                 inputs: {resultTemplate: {attributes: {told: {eval: $stdout}}}}
 ",
     );
@@ -160,7 +160,8 @@ fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
     let env = app_on(
         &sshd,
         "              configure:
-                implementation: {primary: scripts/make.sh one two, operation_host: HOST}
+                implementation: scripts/make.sh one two
+                operation_host: HOST
                 inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
 ",
     );
@@ -193,10 +194,9 @@ fn a_secret_goes_there_unseen() {
         &text(
             r#"
                 configure:
-                  implementation:
-                    primary: "<look>"
-                    operation_host: HOST
-                    environment: {PASSWORD: {eval: .::password}}
+                  implementation: "<look>"
+                  operation_host: HOST
+                  environment: {PASSWORD: {eval: .::password}}
                   inputs: {resultTemplate: {attributes: {told: '{{ stdout.split() | last }}'}}}
                 "#,
         )
@@ -223,7 +223,8 @@ fn an_operation_waits_for_the_address_of_its_machine() {
                   Standard:
                     create: {implementation: Template, inputs: {resultTemplate: {attributes: {public_ip: 127.0.0.1}}}}
                     configure:
-                      implementation: {primary: 'echo on $SSH_CONNECTION', operation_host: SELF}
+                      implementation: echo on $SSH_CONNECTION
+                      operation_host: SELF
                       inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
             ").with("endpoint", endpoint).env();
     env.unfurl(["deploy", "--approve"]).succeeds();
@@ -239,7 +240,7 @@ fn a_machine_whose_key_is_another_is_not_talked_to() {
     let endpoint = endpoint(&sshd, "other.pub", "host: 127.0.0.1, ");
     let env = with_types("
             node_templates:
-              machine: {type: Machine, <endpoint>, interfaces: {Standard: {configure: {implementation: {primary: 'echo hi', operation_host: SELF}}}}}
+              machine: {type: Machine, <endpoint>, interfaces: {Standard: {configure: {implementation: 'echo hi', operation_host: SELF}}}}
             ").with("endpoint", endpoint).env();
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["key"]);
@@ -252,7 +253,7 @@ fn a_machine_whose_key_is_another_is_not_talked_to() {
 fn a_target_that_is_no_machine_is_reported() {
     let env = with_types("
             node_templates:
-              one: {type: tosca.nodes.Root, interfaces: {Standard: {configure: {implementation: {primary: 'echo hi', operation_host: SELF}}}}}
+              one: {type: tosca.nodes.Root, interfaces: {Standard: {configure: {implementation: 'echo hi', operation_host: SELF}}}}
             ").env();
     env.unfurl(["deploy", "--approve"])
         .exits(64)
@@ -266,7 +267,8 @@ fn a_connection_that_is_lost_leaves_a_doubt() {
     let env = app_on(
         &sshd,
         "              configure:
-                implementation: {primary: 'echo x >> ~/times; [ -e ~/calm ] || kill -9 $PPID; sleep 5', operation_host: HOST}
+                implementation: 'echo x >> ~/times; [ -e ~/calm ] || kill -9 $PPID; sleep 5'
+                operation_host: HOST
 ",
     );
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
@@ -313,7 +315,9 @@ fn executors_are_around_the_commands_of_operations() {
     let env = app_on(
         &sshd,
         "              configure:
-                implementation: {primary: 'id -un; echo $SUDO_USER:$STATED', operation_host: HOST, environment: {STATED: a b}}
+                implementation: 'id -un; echo $SUDO_USER:$STATED'
+                operation_host: HOST
+                environment: {STATED: a b}
                 inputs: {resultTemplate: {attributes: {told: '{{ stdout.split() | join(\" \") }}'}}}
 ",
     );

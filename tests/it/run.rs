@@ -231,10 +231,7 @@ fn a_life_cycle_operation_that_is_not_saved_is_reported() {
 fn what_is_to_run_on_another_host_does_not_run_on_this_one() {
     for (implementation, ran) in [
         ("{primary: Cmd, operation_host: far.example.com}", false),
-        (
-            "{primary: touch ran, operation_host: far.example.com}",
-            false,
-        ),
+        ("touch ran, operation_host: far.example.com", false),
         ("{primary: Cmd, operation_host: ORCHESTRATOR}", true),
     ] {
         let env = with_types("
@@ -250,7 +247,24 @@ fn what_is_to_run_on_another_host_does_not_run_on_this_one() {
             ran,
             "{implementation}: {job}"
         );
-        assert_eq!(job.all().contains("far.example.com"), !ran, "{job}");
+        let help = "Unfurl 1.2 runs such an operation on this computer and does not say so; add a node template \
+                    `far.example.com` with an endpoint";
+        assert_eq!(job.all().contains(help), !ran, "{job}");
+        let words = [
+            "run",
+            "--approve",
+            "--host",
+            "far.example.com",
+            "--",
+            "touch",
+            "other",
+        ];
+        let run = env.unfurl(words).exits(64);
+        run.says(&[
+            "instance not found: `far.example.com`",
+            "Unfurl 1.2 runs such a command on this computer",
+        ]);
+        assert!(!env.work().join("other").exists());
     }
 }
 

@@ -171,6 +171,9 @@ pub(in crate::cli) struct ScopeArgs {
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) template: Option<TemplateName>,
     /// Run operations regardless of the status
+    ///
+    /// A deploy runs `create`, `configure` and `start` also of instances that need no change. Of those that have all
+    /// three it runs only `create` and `start`, as Unfurl does. A teardown also removes what others need.
     #[arg(long)]
     pub(in crate::cli) force: bool,
 }

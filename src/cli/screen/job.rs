@@ -96,7 +96,7 @@ impl JobFrontend for JobScreen<'_> {
         }
         self.output.print_styled_stderr(&text);
         let actions = job_views::instance_actions(&plan);
-        let question = job_question(&actions, plan.goal.dry_run, place);
+        let question = job_question(&actions, plan.unrunnable(), plan.goal.dry_run, place);
         match prompt::yes_or_no(question, read_approval, &self.interrupts, self.output) {
             Answer::Yes => Decision::Proceed,
             Answer::No => Decision::Decline,

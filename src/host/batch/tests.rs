@@ -542,3 +542,67 @@ proptest! {
         }
     }
 }
+
+fn folder(path: &Path, mode: u32) -> Change {
+    Change::Folder {
+        path: text(path),
+        parents: true,
+        like: ModeAndOwner {
+            mode: Some(mode),
+            ..ModeAndOwner::default()
+        },
+    }
+}
+
+/// Makes a program `mkdir` that makes each folder and then fails, as if another process had been faster. Returns the
+/// words that put it before the others.
+fn late_mkdir(root: &Path) -> String {
+    let bin = root.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let program = bin.join("mkdir");
+    let script = "#!/bin/sh\nPATH=${PATH#*:}\nmkdir \"$@\"\nexec mkdir \"$@\"\n";
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("PATH={}:{}", text(&bin), std::env::var("PATH").unwrap())
+}
+
+#[test]
+fn a_folder_that_another_process_makes_at_the_same_time_counts_as_made() {
+    for shell in shells() {
+        let root = tempfile::tempdir().unwrap();
+        let path = late_mkdir(root.path());
+        let words: Vec<&str> = ["env", &path].into_iter().chain(shell).collect();
+        let made = root.path().join("made");
+        let changed = change_in(&words, &[folder(&made, 0o750)]);
+        assert_eq!(changed.exit, Exit::Code(0), "{words:?} {changed:?}");
+        assert_eq!(mode(&made), 0o750, "{words:?}");
+    }
+    // A file of that name is no folder.
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    for shell in shells() {
+        let changed = change_in(&shell, &[folder(&file, 0o750)]);
+        assert_ne!(changed.exit, Exit::Code(0), "{shell:?}");
+    }
+    native::apply(&folder(&file, 0o750), &mut AccountNames::default()).unwrap_err();
+}
+
+#[test]
+fn threads_that_make_the_same_folder_all_succeed() {
+    let root = tempfile::tempdir().unwrap();
+    for round in 0..500 {
+        let change = folder(&root.path().join(format!("{round}/a")), 0o750);
+        let start = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            let make = || {
+                start.wait();
+                native::apply(&change, &mut AccountNames::default())
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
+            for thread in threads {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
+}

@@ -149,7 +149,14 @@ fn make_folder(
         make_parents(above)?;
     }
     let create = || DirBuilder::new().mode(0o700).create(path);
-    fault::call(SystemCall::MakeFolder(path), create)?;
+    match fault::call(SystemCall::MakeFolder(path), create) {
+        Ok(()) => {}
+        // Another process has made it in the meantime.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {
+            return set_attributes(path, like, true, owner);
+        }
+        Err(error) => return Err(error),
+    }
     let like = ModeAndOwner {
         mode: like.mode.or(Some(FOLDER_MODE)),
         ..ModeAndOwner::default()

@@ -133,7 +133,10 @@ impl PlanView {
         let failed = self.instances.iter().flat_map(|it| &it.operations);
         let failed = failed.filter(|it| !it.errors.is_empty()).count();
         if failed > 0 {
-            let failed = format!("{} cannot be rendered.", words::count(failed, "operation"));
+            let failed = format!(
+                "{} cannot be rendered; `--exclude NAME` leaves an instance out.",
+                words::count(failed, "operation")
+            );
             words::append(
                 text,
                 format_args!("{}\n", layout.paint.tone(Tone::Bad, &failed)),

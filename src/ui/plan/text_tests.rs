@@ -354,7 +354,7 @@ fn other_work_errors_and_conditions_are_named() {
         undo (requirement `host`) if step `a` fails
           $ rm x
 
-    1 operation cannot be rendered.
+    1 operation cannot be rendered; `--exclude NAME` leaves an instance out.
     Plan: run 1 (3 unchanged).
     "#);
 }

@@ -32,7 +32,8 @@ spec:
           interfaces:
             Standard:
               configure:
-                implementation: {{primary: uptime, operation_host: SELF}}
+                implementation: uptime
+                operation_host: SELF
 "
     ))
 }

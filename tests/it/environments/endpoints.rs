@@ -26,7 +26,8 @@ spec:
           interfaces:
             Standard:
               configure:
-                implementation: {primary: 'echo $SSH_CONNECTION', operation_host: m}
+                implementation: echo $SSH_CONNECTION
+                operation_host: m
                 inputs: {resultTemplate: {attributes: {o: '{{ stdout | trim }}'}}}
 ",
     );

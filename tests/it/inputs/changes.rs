@@ -60,9 +60,16 @@ fn a_declined_job_changes_nothing_and_the_next_one_says_it_again() {
 fn another_secret_value_is_noticed_without_showing_it() {
     let env = service().env();
     let text = env.read("ensemble.yaml");
+    let plain = "implementation: echo {{ inputs.text }} >> out";
+    let indent = text
+        .lines()
+        .find_map(|line| line.strip_suffix(plain))
+        .unwrap();
     let text = text.replace(
-        "implementation: echo {{ inputs.text }} >> out",
-        "implementation: {primary: echo $TOKEN > out, environment: {TOKEN: {get_input: token}}}",
+        plain,
+        &format!(
+            "implementation: echo $TOKEN > out\n{indent}environment: {{TOKEN: {{get_input: token}}}}"
+        ),
     );
     env.write("ensemble.yaml", &text);
     let secret = ["--var", "input_token", "s3cret"];
@@ -106,9 +113,9 @@ fn the_status_is_shown_without_the_values_that_a_job_was_given() {
     env.unfurl(["deploy", "--approve", "--var", "input_greeting", "hi"])
         .succeeds();
     env.unfurl(["status"]).succeeds().prints(&["app"]);
-    env.unfurl(["check"])
-        .exits(64)
-        .says(&["input `greeting` is missing", "--var input_greeting VALUE"]);
+    let missing = ["input `greeting` is missing", "--var input_greeting VALUE"];
+    env.unfurl(["check"]).succeeds().says(&missing);
+    env.unfurl(["plan"]).exits(64).says(&missing);
 }
 
 #[test]

@@ -135,7 +135,7 @@ spec:
             Standard: {configure: echo}
             Install:
               operations:
-                check: {implementation: {primary: echo, operation_host: HOST}}
+                check: {implementation: echo, operation_host: HOST}
 ";
 
 #[test]

@@ -389,10 +389,13 @@ fn s7_an_address_of_the_model_runs_nothing_here() {
                  tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
                  node_templates:\n        vm:\n          type: tosca.nodes.Compute\n          \
                  attributes: {{public_ip: {json}}}\n          interfaces:\n            \
-                 Standard:\n              configure:\n                implementation: {{primary: 'true'{host}}}\n"
+                 Standard:\n              configure:\n                implementation: 'true'{host}\n"
             )
         };
-        env.write("ensemble.yaml", &ensemble(", operation_host: SELF"));
+        env.write(
+            "ensemble.yaml",
+            &ensemble("\n                operation_host: SELF"),
+        );
         let deployed = env.unfurl(["deploy", "--approve"]).does_not_panic();
         let deployed = deployed.says(&["is not a host string"]);
         assert_ne!(deployed.code, 0, "{deployed}");

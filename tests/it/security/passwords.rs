@@ -109,7 +109,8 @@ spec:
           interfaces:
             Standard:
               configure:
-                implementation: {{primary: 'cat {}', operation_host: SELF}}
+                implementation: cat {}
+                operation_host: SELF
                 inputs:
                   resultTemplate: {{attributes: {{told: '{{{{ stdout }}}}'}}}}
 ",

@@ -1,0 +1,209 @@
+//! Checks the programs and files that operations run: commands, scripts, artifacts, and the hosts they run on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::members::is_keyword;
+use super::model::Checker;
+use super::surroundings::Surroundings;
+use crate::diagnostic::Check;
+use crate::expr::is_template;
+use crate::text::{did_you_mean, most_similar};
+use crate::tosca::{Artifact, Implementation, NodeTemplate, Operation, configurator_names};
+
+impl Checker<'_> {
+    /// Reports a command that does not exist: a script of the ensemble, or a misspelt configurator.
+    pub(super) fn command(
+        &mut self,
+        operation: &Operation,
+        implementation: &Implementation,
+        command: &Arc<str>,
+        subject: &dyn Fn() -> String,
+    ) {
+        let Some(surroundings) = self.surroundings else {
+            return;
+        };
+        if self.names_no_file(operation, implementation) {
+            self.no_file(implementation, command, &subject());
+            return;
+        }
+        let words = command.split_whitespace();
+        let Some(first) = words.clone().next().filter(|_| !is_template(command)) else {
+            return;
+        };
+        let is_plain_sign = |at: char| at.is_alphanumeric() || matches!(at, '_' | '.' | '-' | '/');
+        if !first.chars().all(is_plain_sign) {
+            return;
+        }
+        if first.starts_with('/') {
+            self.program(implementation, first, surroundings, subject);
+        } else if first.contains('/') {
+            self.script(operation, implementation, first, subject);
+        } else if words.count() == 1 {
+            self.word(implementation, first, surroundings, subject);
+        }
+    }
+
+    /// Reports an absolute path without a program.
+    fn program(
+        &mut self,
+        implementation: &Implementation,
+        path: &str,
+        surroundings: &dyn Surroundings,
+        subject: &dyn Fn() -> String,
+    ) {
+        if !is_local(implementation) || surroundings.has_program(path) || self.is_written(path) {
+            return;
+        }
+        let message = format!(
+            "`{path}`, which implements {}, is not a program on this computer",
+            subject()
+        );
+        self.error(Check::MissingFile, message, implementation.span, path, None);
+    }
+
+    /// Reports a script that does not exist.
+    fn script(
+        &mut self,
+        operation: &Operation,
+        implementation: &Implementation,
+        path: &str,
+        subject: &dyn Fn() -> String,
+    ) {
+        let cwd = operation.inputs.get("cwd");
+        if cwd.is_some_and(|cwd| !cwd.is_null()) || self.is_written(path) {
+            return;
+        }
+        let folders = [
+            self.base_dir.to_path_buf(),
+            operation.base_dir.to_path_buf(),
+        ];
+        if let Some(hint) = self.missing_file(path, &mut folders.into_iter()) {
+            let message = format!("the script `{path}` of {} does not exist", subject());
+            let span = implementation.span;
+            self.error(Check::MissingFile, message, span, path, Some(hint));
+        }
+    }
+
+    /// Reports a single word that is no program and resembles a configurator.
+    fn word(
+        &mut self,
+        implementation: &Implementation,
+        word: &str,
+        surroundings: &dyn Surroundings,
+        subject: &dyn Fn() -> String,
+    ) {
+        let is_here = surroundings.has_program(word)
+            || surroundings.exists(&self.base_dir.join(word)) == Some(true)
+            || !is_local(implementation);
+        let similar = most_similar(word, configurator_names()).filter(|_| !is_here);
+        if let Some(similar) = similar {
+            let message = format!(
+                "`{word}`, which implements {}, is neither a configurator nor a program on the `PATH`",
+                subject()
+            );
+            let hint = Some(format!("did you mean `{similar}`?"));
+            let span = implementation.span;
+            self.error(Check::UnknownConfigurator, message, span, word, hint);
+        }
+    }
+
+    fn no_file(&mut self, implementation: &Implementation, command: &str, subject: &str) {
+        let message = format!(
+            "`{command}`, the `primary` of {subject}, is no artifact, configurator or file, so nothing runs"
+        );
+        let hint = format!(
+            "for a command, write `implementation: {command}`, or `primary: Cmd` with the input `cmd`"
+        );
+        let span = implementation.span;
+        self.error(Check::MissingFile, message, span, command, Some(hint));
+    }
+
+    /// Whether the text of `primary` is not the name of a file.
+    fn names_no_file(&self, operation: &Operation, implementation: &Implementation) -> bool {
+        let (Some(names), Some(system)) = (implementation.primary_files(), self.surroundings)
+        else {
+            return false;
+        };
+        let folders = [self.base_dir, operation.base_dir.as_path()];
+        !names.iter().any(|name| {
+            let is_there = |folder: &Path| system.exists(&folder.join(name)) != Some(false);
+            implementation.may_be_remote_file(name) || folders.into_iter().any(is_there)
+        })
+    }
+
+    /// Reports the file of an executed artifact that does not exist.
+    pub(super) fn artifact_file(&mut self, artifact: &Artifact, subject: &dyn Fn() -> String) {
+        let Some(file) = artifact.file.as_str().filter(|file| !is_template(file)) else {
+            return;
+        };
+        let is_script = artifact
+            .definition
+            .info
+            .is_derived_from("tosca.artifacts.Implementation")
+            || artifact
+                .definition
+                .info
+                .is_derived_from("unfurl.artifacts.ShellExecutable");
+        let is_plain =
+            !file.is_empty() && !file.starts_with(['/', '~', '$']) && !file.contains(':');
+        let has_contents = artifact.fields.contains_key("contents");
+        if !is_script
+            || !is_plain
+            || artifact.repository.is_some()
+            || has_contents
+            || self.is_mentioned(file)
+        {
+            return;
+        }
+        let folders = [self.base_dir.to_path_buf(), artifact.base_dir.to_path_buf()];
+        if let Some(hint) = self.missing_file(file, &mut folders.into_iter()) {
+            let message = format!(
+                "the file `{file}` of artifact `{}` for {} does not exist",
+                artifact.name,
+                subject()
+            );
+            let span = self.after(artifact.span, file);
+            self.error(Check::MissingFile, message, span, file, Some(hint));
+        }
+    }
+
+    /// Reports an `operation_host` that is neither a keyword nor a node.
+    pub(super) fn operation_host(
+        &mut self,
+        implementation: &Implementation,
+        node: Option<&NodeTemplate>,
+        subject: &dyn Fn() -> String,
+    ) {
+        let Some(host) = implementation.operation_host.as_deref() else {
+            return;
+        };
+        let within = node.filter(|node| node.nested_in.is_some());
+        let is_known = host.is_empty()
+            || host == "localhost"
+            || is_keyword(host)
+            || is_template(host)
+            || host.contains(['.', ':'])
+            || self.node_seen(host, within).is_some()
+            || self.settable.contains(host);
+        if !is_known {
+            let message = format!(
+                "the `operation_host` `{host}` of {} is not a node template",
+                subject()
+            );
+            let hint = did_you_mean(host, self.topology.nodes.keys().map(|name| name.as_str()));
+            let hint = hint.unwrap_or_else(|| {
+                "name a node template with an endpoint, or remove `operation_host` to run here"
+                    .to_owned()
+            });
+            let span = self.after(implementation.span, host);
+            self.error(Check::UnknownHost, message, span, host, Some(hint));
+        }
+    }
+}
+
+/// Whether an operation runs on this computer.
+fn is_local(implementation: &Implementation) -> bool {
+    let host = implementation.operation_host.as_deref();
+    matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
+}
