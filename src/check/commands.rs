@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::checker::Checker;
+use super::machine::Machine;
 use super::members::is_keyword;
-use super::model::Checker;
-use super::surroundings::Surroundings;
 use crate::diagnostic::Check;
 use crate::expr::is_template;
+use crate::name::TemplateName;
 use crate::text::{did_you_mean, most_similar};
 use crate::tosca::{Artifact, Implementation, NodeTemplate, Operation, configurator_names};
 
@@ -20,7 +21,7 @@ impl Checker<'_> {
         command: &Arc<str>,
         subject: &dyn Fn() -> String,
     ) {
-        let Some(surroundings) = self.surroundings else {
+        let Some(machine) = self.machine else {
             return;
         };
         if self.names_no_file(operation, implementation) {
@@ -36,11 +37,11 @@ impl Checker<'_> {
             return;
         }
         if first.starts_with('/') {
-            self.program(implementation, first, surroundings, subject);
+            self.program(implementation, first, machine, subject);
         } else if first.contains('/') {
             self.script(operation, implementation, first, subject);
         } else if words.count() == 1 {
-            self.word(implementation, first, surroundings, subject);
+            self.word(implementation, first, machine, subject);
         }
     }
 
@@ -49,10 +50,10 @@ impl Checker<'_> {
         &mut self,
         implementation: &Implementation,
         path: &str,
-        surroundings: &dyn Surroundings,
+        machine: &dyn Machine,
         subject: &dyn Fn() -> String,
     ) {
-        if !is_local(implementation) || surroundings.has_program(path) || self.is_written(path) {
+        if !is_local(implementation) || machine.has_program(path) || self.is_written(path) {
             return;
         }
         let message = format!(
@@ -90,11 +91,11 @@ impl Checker<'_> {
         &mut self,
         implementation: &Implementation,
         word: &str,
-        surroundings: &dyn Surroundings,
+        machine: &dyn Machine,
         subject: &dyn Fn() -> String,
     ) {
-        let is_here = surroundings.has_program(word)
-            || surroundings.exists(&self.base_dir.join(word)) == Some(true)
+        let is_here = machine.has_program(word)
+            || machine.exists(&self.base_dir.join(word)) == Some(true)
             || !is_local(implementation);
         let similar = most_similar(word, configurator_names()).filter(|_| !is_here);
         if let Some(similar) = similar {
@@ -121,8 +122,7 @@ impl Checker<'_> {
 
     /// Whether the text of `primary` is not the name of a file.
     fn names_no_file(&self, operation: &Operation, implementation: &Implementation) -> bool {
-        let (Some(names), Some(system)) = (implementation.primary_files(), self.surroundings)
-        else {
+        let (Some(names), Some(system)) = (implementation.primary_files(), self.machine) else {
             return false;
         };
         let folders = [self.base_dir, operation.base_dir.as_path()];
@@ -191,7 +191,7 @@ impl Checker<'_> {
                 "the `operation_host` `{host}` of {} is not a node template",
                 subject()
             );
-            let hint = did_you_mean(host, self.topology.nodes.keys().map(|name| name.as_str()));
+            let hint = did_you_mean(host, self.topology.nodes.keys().map(TemplateName::as_str));
             let hint = hint.unwrap_or_else(|| {
                 "name a node template with an endpoint, or remove `operation_host` to run here"
                     .to_owned()

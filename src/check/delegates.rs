@@ -2,95 +2,91 @@
 
 use std::sync::Arc;
 
+use super::checker::Checker;
 use super::members::{Owner, is_keyword};
-use super::model::Checker;
-use crate::diagnostic::Check;
+use crate::diagnostic::{Check, Span};
 use crate::expr::is_template;
+use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::tosca::{NodeTemplate, Operation};
 use crate::value::Value;
 
-impl<'a> Checker<'a> {
+impl Checker<'_> {
     /// Reports a target or an operation of a `Delegate` that does not exist.
     pub(super) fn delegate(
         &mut self,
         operation: &Operation,
-        owner: Owner<'a>,
-        node: Option<&'a NodeTemplate>,
+        owner: Owner<'_>,
+        node: Option<&NodeTemplate>,
         subject: &dyn Fn() -> String,
     ) {
-        let span = |name: &str| {
-            operation
-                .input_spans
-                .get(name)
-                .copied()
-                .unwrap_or(operation.span)
-        };
-        let literal = |name: &str| match operation.inputs.get(name) {
-            Some(Value::Str(text)) if !is_template(text) => Some(Arc::clone(text)),
-            _ => None,
-        };
-        let target = match literal("target") {
-            Some(target) if is_keyword(&target) || target.contains([':', '.']) => return,
-            Some(target) => {
-                let within = node.filter(|node| node.nested_in.is_some());
-                let Some(found) = self.node_seen(&target, within) else {
-                    if self.settable.contains(&target) {
-                        return;
-                    }
+        if let Some(target) = literal(operation, "target") {
+            if is_keyword(&target) || target.contains([':', '.']) {
+                return;
+            }
+            let within = node.filter(|node| node.nested_in.is_some());
+            match self.node_seen(&target, within).map(Arc::clone) {
+                Some(target) => self.delegated(operation, &target, subject),
+                None if self.settable.contains(&target) => {}
+                None => {
                     let message = format!(
                         "the target `{target}` of {} is not a node template",
                         subject()
                     );
-                    let hint = did_you_mean(
-                        &target,
-                        self.topology.nodes.keys().map(|name| name.as_str()),
-                    );
-                    return self.error(
-                        Check::UnknownTemplate,
-                        message,
-                        span("target"),
-                        &target,
-                        hint,
-                    );
-                };
-                found
+                    let names = self.topology.nodes.keys().map(TemplateName::as_str);
+                    let hint = did_you_mean(&target, names);
+                    let span = place_of(operation, "target");
+                    self.error(Check::UnknownTemplate, message, span, &target, hint);
+                }
             }
-            None if operation.inputs.contains_key("target") => return,
-            None => match owner {
-                Owner::Node(node) => node,
-                _ => return,
-            },
-        };
-        let Some(called) = literal("operation") else {
+        } else if !operation.inputs.contains_key("target")
+            && let Owner::Node(node) = owner
+        {
+            self.delegated(operation, node, subject);
+        }
+    }
+
+    /// Reports an operation that the target does not have.
+    fn delegated(
+        &mut self,
+        operation: &Operation,
+        target: &NodeTemplate,
+        subject: &dyn Fn() -> String,
+    ) {
+        let Some(called) = literal(operation, "operation") else {
             return;
         };
         let Some((interface, name)) = called.rsplit_once('.') else {
             return;
         };
-        let exists = target
-            .operations
-            .interface(interface)
+        let found = target.operations.interface(interface);
+        let exists = found
             .is_some_and(|found| found.operations.contains_key(name) || found.default.is_some());
-        if !exists {
-            let message = format!(
-                "{} calls `{called}`, which node template `{}` does not have",
-                subject(),
-                target.name
-            );
-            let names: Vec<_> = target
-                .operations
-                .iter()
-                .map(|it| it.reference.to_string())
-                .collect();
-            let hint = did_you_mean(&called, names.iter().map(String::as_str));
-            self.error(
-                Check::UnknownOperation,
-                message,
-                span("operation"),
-                &called,
-                hint,
-            );
+        if exists {
+            return;
         }
+        let message = format!(
+            "{} calls `{called}`, which node template `{}` does not have",
+            subject(),
+            target.name
+        );
+        let names = target.operations.iter().map(|it| it.reference.to_string());
+        let names: Vec<_> = names.collect();
+        let hint = did_you_mean(&called, names.iter().map(String::as_str));
+        let span = place_of(operation, "operation");
+        self.error(Check::UnknownOperation, message, span, &called, hint);
     }
+}
+
+/// Returns an input that is a text without tags.
+fn literal(operation: &Operation, name: &str) -> Option<Arc<str>> {
+    match operation.inputs.get(name) {
+        Some(Value::Str(text)) if !is_template(text) => Some(Arc::clone(text)),
+        _ => None,
+    }
+}
+
+fn place_of(operation: &Operation, input: &str) -> Span {
+    let span = operation.input_spans.get(input);
+    span.copied().unwrap_or(operation.span)
 }

@@ -174,3 +174,8 @@ pub(super) fn relationship_may_have(
         || is_keyword(name)
         || settable.contains(name)
 }
+
+/// Whether another topology may substitute for a node, whose attributes are then unknown.
+pub(super) fn is_substitutable(node: &NodeTemplate) -> bool {
+    node.has_directive("substitute") && node.representative.is_none()
+}

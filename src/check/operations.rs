@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::checker::Checker;
 use super::input_names::{InputNames, input_names};
 use super::members::Owner;
-use super::model::Checker;
-use super::narrow::{key_before, narrow, template_line};
-use super::values::ValuePlace;
+use super::narrow::{key_before, template_line};
+use super::value_place::ValuePlace;
 use crate::configurator::choose;
 use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::expr::{is_template, raw_template_facts};
@@ -31,7 +31,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let subject = || format!("operation `{}` of {}", operation.reference, of());
-        let misspelt = self.misspelt_inputs(operation);
+        let misspelt = misspelt_inputs(operation);
         let within = node.filter(|node| node.nested_in.is_some());
         for (name, value) in &operation.inputs {
             let meant = misspelt.get(name).copied().unwrap_or(name);
@@ -96,10 +96,7 @@ impl<'a> Checker<'a> {
             self.unusable(&error, interface, implementation, subject);
         }
         self.operation_host(implementation, node, subject);
-        if let Some(problem) = self
-            .surroundings
-            .and_then(|it| it.source_problem(operation))
-        {
+        if let Some(problem) = self.machine.and_then(|it| it.source_problem(operation)) {
             let span = operation.input_spans.get(problem.input).copied();
             let message = format!("{}: {}", subject(), problem.message);
             let span = span.unwrap_or(implementation.span);
@@ -137,21 +134,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Returns the place of a word at or after a place, within the next lines.
-    pub(super) fn after(&self, span: Span, word: &str) -> Span {
-        let end = span.end.saturating_add(400);
-        let wide = self.sources.get(span.source).map(|source| {
-            let end = source.text.floor_char_boundary(end as usize);
-            Span::new(
-                span.source,
-                span.start,
-                u32::try_from(end).unwrap_or(span.end),
-            )
-        });
-        let found = wide.map(|wide| narrow(self.sources, wide, word));
-        found.filter(|found| Some(*found) != wide).unwrap_or(span)
-    }
-
     /// Reports an operation that no configurator of this program can perform.
     fn unusable(
         &mut self,
@@ -181,29 +163,6 @@ impl<'a> Checker<'a> {
                 .check(check)
                 .contained(),
         );
-    }
-
-    /// Returns the misspelt inputs of an operation, with the inputs that are meant.
-    fn misspelt_inputs(&self, operation: &Operation) -> HashMap<Arc<str>, &'static str> {
-        let configurator = operation.implementation.as_ref().map(|it| &it.kind);
-        let Some(ImplementationKind::Configurator(configurator)) = configurator else {
-            return HashMap::new();
-        };
-        let Some(names) = input_names(configurator) else {
-            return HashMap::new();
-        };
-        let unknown = operation.inputs.keys().filter(|name| {
-            !names.known.contains(&&***name)
-                && !operation.input_defs.contains_key(*name)
-                && !is_read(operation, name)
-        });
-        let meant = unknown.filter_map(|name| {
-            let similar = most_similar(name, names.known.iter().copied())?;
-            // A similar input that has a value is meant by its own name.
-            let is_free = !operation.inputs.contains_key(similar);
-            is_free.then(|| (Arc::clone(name), similar))
-        });
-        meant.collect()
     }
 
     /// Reports an operation that lacks what its configurator needs.
@@ -265,4 +224,27 @@ fn mentions(value: &Value, name: &str, depth: usize) -> bool {
                 .any(|(key, item)| key.contains(name) || mentions(item, name, depth + 1)),
             _ => false,
         }
+}
+
+/// Returns the misspelt inputs of an operation, with the inputs that are meant.
+fn misspelt_inputs(operation: &Operation) -> HashMap<Arc<str>, &'static str> {
+    let configurator = operation.implementation.as_ref().map(|it| &it.kind);
+    let Some(ImplementationKind::Configurator(configurator)) = configurator else {
+        return HashMap::new();
+    };
+    let Some(names) = input_names(configurator) else {
+        return HashMap::new();
+    };
+    let unknown = operation.inputs.keys().filter(|name| {
+        !names.known.contains(&&***name)
+            && !operation.input_defs.contains_key(*name)
+            && !is_read(operation, name)
+    });
+    let meant = unknown.filter_map(|name| {
+        let similar = most_similar(name, names.known.iter().copied())?;
+        // A similar input that has a value is meant by its own name.
+        let is_free = !operation.inputs.contains_key(similar);
+        is_free.then(|| (Arc::clone(name), similar))
+    });
+    meant.collect()
 }

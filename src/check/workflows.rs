@@ -1,9 +1,10 @@
 //! Checks workflows: the targets of their steps and the operations that they call.
 
+use super::checker::Checker;
 use super::members::Owner;
-use super::model::Checker;
-use super::values::ValuePlace;
+use super::value_place::ValuePlace;
 use crate::diagnostic::{Check, Span};
+use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::tosca::{NodeTemplate, Workflow, WorkflowActivity, WorkflowStep};
 
@@ -39,13 +40,13 @@ impl<'a> Checker<'a> {
         if !exists && !target.contains("{{") {
             let message =
                 format!("the target `{target}` of {subject} is no node template, group or type");
-            let names = topology.nodes.keys().map(|name| name.as_str());
+            let names = topology.nodes.keys().map(TemplateName::as_str);
             let hint = did_you_mean(
                 target,
                 names.chain(topology.groups.keys().map(|name| &**name)),
             );
             // A file of a service template may be included in an ensemble that has the target.
-            if self.surroundings.is_none() || target.contains('.') {
+            if self.machine.is_none() || target.contains('.') {
                 self.warning(Check::InvalidWorkflow, message, span, target, hint);
             } else {
                 self.error(Check::InvalidWorkflow, message, span, target, hint);
@@ -54,7 +55,7 @@ impl<'a> Checker<'a> {
         exists
     }
 
-    fn activity(&mut self, step: &'a WorkflowStep, activity: &'a WorkflowActivity, subject: &str) {
+    fn activity_inputs(&mut self, step: &WorkflowStep, activity: &WorkflowActivity, subject: &str) {
         let inputs = match activity {
             WorkflowActivity::CallOperation { inputs, .. }
             | WorkflowActivity::Delegate { inputs, .. }
@@ -66,6 +67,10 @@ impl<'a> Checker<'a> {
             let place = ValuePlace::new(Owner::Other, None, step.value_span, &of_input);
             self.value(value, place);
         }
+    }
+
+    fn activity(&mut self, step: &'a WorkflowStep, activity: &'a WorkflowActivity, subject: &str) {
+        self.activity_inputs(step, activity, subject);
         match activity {
             WorkflowActivity::CallOperation { operation, .. } => {
                 let Some(node) = self.topology.nodes.get(&*step.target) else {

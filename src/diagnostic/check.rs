@@ -2,20 +2,25 @@
 
 /// Declares the checks with their names.
 macro_rules! checks {
-    ($(#[doc = $doc:literal] $variant:ident = $name:literal,)*) => {
+    (#[doc = $first_doc:literal] $first:ident = $first_name:literal,
+     $(#[doc = $doc:literal] $variant:ident = $name:literal,)*) => {
         /// The check that found a problem. Users name it in ignore comments and baselines.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub enum Check {
+            #[doc = $first_doc]
+            #[default]
+            $first,
             $(#[doc = $doc] $variant,)*
         }
 
         impl Check {
             /// All checks, in the order of `docs/checks.md`.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+            pub const ALL: &'static [Self] = &[Self::$first, $(Self::$variant,)*];
 
             /// Returns the name: lowercase words with hyphens.
             pub fn name(self) -> &'static str {
                 match self {
+                    Self::$first => $first_name,
                     $(Self::$variant => $name,)*
                 }
             }
@@ -23,17 +28,12 @@ macro_rules! checks {
             /// Returns a sentence that says what the check finds.
             pub fn summary(self) -> &'static str {
                 match self {
+                    Self::$first => $first_doc,
                     $(Self::$variant => $doc,)*
                 }
             }
         }
     };
-}
-
-impl Default for Check {
-    fn default() -> Self {
-        Self::Load
-    }
 }
 
 checks! {
@@ -118,7 +118,7 @@ checks! {
     /// A part of TOSCA that this program does not support.
     Unsupported = "unsupported",
     /// A finding of `shellcheck` in a command.
-    ShellCheck = "shellcheck",
+    Shell = "shellcheck",
     /// An ignore comment that is malformed or has no reason.
     InvalidIgnore = "invalid-ignore",
     /// An ignore comment that ignores nothing.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::local_system_context::LocalSystem;
 use super::session::Session;
-use crate::check::{ModelChecks, Surroundings, check_model};
+use crate::check::{Machine, ModelChecks, check_model};
 use crate::configurator::{SourceProblem, source_problem};
 use crate::diagnostic::Diagnostics;
-use crate::expr::ReadFiles;
+use crate::expr::ReadFiles as _;
 use crate::tosca::Operation;
 use crate::yaml::Node;
 
@@ -33,7 +33,7 @@ pub(crate) fn static_problems(session: &Session) -> Diagnostics {
         given_inputs: session.inputs.values.keys().map(Arc::clone).collect(),
         recorded_names,
         variables: variables.map(|var| Arc::from(var.name.as_str())).collect(),
-        surroundings: Some(&Machine(&system)),
+        machine: Some(&ProjectMachine(&system)),
         base_dir,
         lenient: false,
     };
@@ -55,9 +55,9 @@ fn add_keys(node: &Node, names: &mut HashSet<Arc<str>>, depth: usize) {
 }
 
 /// This machine, as far as the project may read it.
-struct Machine<'a>(&'a LocalSystem);
+struct ProjectMachine<'a>(&'a LocalSystem);
 
-impl Surroundings for Machine<'_> {
+impl Machine for ProjectMachine<'_> {
     fn exists(&self, path: &Path) -> Option<bool> {
         self.0.check_read(path).ok().map(|()| self.0.exists(path))
     }

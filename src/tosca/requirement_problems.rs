@@ -159,9 +159,7 @@ impl RequirementResolver<'_> {
         );
         // Published templates often ignore capabilities that only the type prescribes, and run without them. A
         // target that is of another node type as well is a mistake.
-        let problem = if merged.states_capability() {
-            Diagnostic::error(message).contained()
-        } else if self.is_of_another_type(merged, target) {
+        let problem = if merged.states_capability() || self.is_of_another_type(merged, target) {
             Diagnostic::error(message).contained()
         } else {
             Diagnostic::warning(message)

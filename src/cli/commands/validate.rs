@@ -15,6 +15,10 @@ use crate::ui::sarif;
 
 /// The options of the command `validate`.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(in crate::cli) struct ValidateArgs {
     /// An ensemble, a project, a service template or a CSAR
     #[arg(default_value = "")]

@@ -111,7 +111,7 @@ impl<'t> TemplateNames<'t> {
         while let Some(instruction) = at(index) {
             match instruction {
                 Instruction::PushLoop(_) | Instruction::PushWith => {
-                    self.scopes.push(HashSet::new())
+                    self.scopes.push(HashSet::new());
                 }
                 Instruction::PopFrame | Instruction::PopLoopFrame => drop(self.scopes.pop()),
                 Instruction::StoreLocal(name) | Instruction::BuildMacro(name, ..) => {

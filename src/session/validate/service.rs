@@ -94,7 +94,7 @@ fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRe
                 given_inputs: HashSet::new(),
                 recorded_names: HashSet::new(),
                 variables: HashSet::new(),
-                surroundings: None,
+                machine: None,
                 base_dir: base,
                 lenient: !is_unfurl(&root),
             },

@@ -1,12 +1,12 @@
-//! The port through which the checks ask about the machine and the project.
+//! The port through which the checks ask about this computer and the project.
 
 use std::path::Path;
 
 use crate::configurator::SourceProblem;
 use crate::tosca::Operation;
 
-/// Answers questions about the machine and the project around a model.
-pub trait Surroundings {
+/// This computer and the project of a model.
+pub trait Machine {
     /// Whether a file or folder exists. `None` if the project must not look at it.
     fn exists(&self, path: &Path) -> Option<bool>;
 

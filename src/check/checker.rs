@@ -1,0 +1,263 @@
+//! The state of the checks of one model, and the helpers that all of them use.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::calls::{called_with_inputs, commands_of};
+use super::machine::Machine;
+use super::narrow::narrow;
+use super::settable::SettableNames;
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources, Span};
+use crate::text::did_you_mean;
+use crate::tosca::{NodeTemplate, PropertyDef, ServiceTemplate, TopologyTemplate, TypeKey};
+
+/// Checks whose findings may be extensions of other TOSCA tools.
+const OPEN_CHECKS: [Check; 6] = [
+    Check::UnknownAttribute,
+    Check::UnknownTemplate,
+    Check::UnknownArtifact,
+    Check::UnknownOperation,
+    Check::InvalidWorkflow,
+    Check::UnknownFunction,
+];
+
+/// The maximum length of a message in bytes, for names that are very long.
+const MAX_MESSAGE: usize = 500;
+
+/// The maximum number of problems. Each one takes time, and the first ones are enough to begin with.
+const MAX_PROBLEMS: usize = 2000;
+
+/// The variables that tasks have.
+const TASK_VARIABLES: [&str; 7] = [
+    "inputs",
+    "task",
+    "connections",
+    "implementation",
+    "arguments",
+    "start",
+    "OPERATION_HOST",
+];
+
+/// Everything that the checks need besides the model.
+pub struct ModelChecks<'a> {
+    pub sources: &'a Sources,
+    /// The names of inputs that have a value, also undeclared ones.
+    pub given_inputs: HashSet<Arc<str>>,
+    /// The names of instances and attributes on record.
+    pub recorded_names: HashSet<Arc<str>>,
+    /// Variables that templates have besides the built-in ones.
+    pub variables: HashSet<Arc<str>>,
+    /// This machine and the files of the project. `None` for a service template alone, whose files may be elsewhere.
+    pub machine: Option<&'a dyn Machine>,
+    /// The folder of the ensemble.
+    pub base_dir: &'a Path,
+    /// Whether names that other TOSCA tools may know are warnings: for service templates of any tool.
+    pub lenient: bool,
+}
+
+/// The checks of one model.
+pub(super) struct Checker<'a> {
+    pub(super) topology: &'a TopologyTemplate,
+    pub(super) sources: &'a Sources,
+    pub(super) machine: Option<&'a dyn Machine>,
+    pub(super) base_dir: &'a Path,
+    pub(super) lenient: bool,
+    pub(super) substitutable: &'a HashSet<TypeKey>,
+    pub(super) given: HashSet<Arc<str>>,
+    pub(super) settable: SettableNames,
+    pub(super) variables: HashSet<Arc<str>>,
+    /// The names of operations that workflows or delegates call with inputs of their own.
+    pub(super) called: HashSet<String>,
+    /// The commands of all operations, which may write files.
+    commands: Vec<Arc<str>>,
+    /// Shared parts of types that were checked before, with the type that they were checked for.
+    seen: HashSet<(usize, usize)>,
+    reported: HashSet<(Check, Span)>,
+    pub(super) problems: Diagnostics,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(service: &'a ServiceTemplate, checks: ModelChecks<'a>) -> Self {
+        let topology = &*service.topology;
+        let mut variables = checks.variables;
+        variables.extend(TASK_VARIABLES.map(Arc::from));
+        Self {
+            topology,
+            sources: checks.sources,
+            machine: checks.machine,
+            base_dir: checks.base_dir,
+            lenient: checks.lenient,
+            substitutable: &service.substitutable,
+            given: checks.given_inputs,
+            settable: SettableNames::of(topology, checks.recorded_names),
+            variables,
+            called: called_with_inputs(topology),
+            commands: commands_of(topology),
+            seen: HashSet::new(),
+            reported: HashSet::new(),
+            problems: Diagnostics::default(),
+        }
+    }
+
+    /// Adds a problem, unless the same check has already reported its place.
+    pub(super) fn report(&mut self, mut problem: Diagnostic) {
+        if problem.message.len() > MAX_MESSAGE {
+            problem
+                .message
+                .truncate(problem.message.floor_char_boundary(MAX_MESSAGE));
+            problem.message.push('…');
+        }
+        let place = problem.span();
+        if place.is_none_or(|span| self.reported.insert((problem.check, span))) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Whether enough problems were found.
+    pub(super) fn is_full(&self) -> bool {
+        self.problems.len() >= MAX_PROBLEMS
+    }
+
+    /// Returns the inputs that the expressions of a template can read.
+    pub(super) fn inputs_of(
+        &self,
+        within: Option<&NodeTemplate>,
+    ) -> &'a IndexMap<Arc<str>, Arc<PropertyDef>> {
+        let outer = within.and_then(|node| node.nested_in.as_ref());
+        let nested = outer.and_then(|outer| self.topology.nested.get(outer));
+        nested.map_or(&self.topology.inputs, |nested| &nested.topology.inputs)
+    }
+
+    /// Whether a command mentions the file, so that a task may write it.
+    pub(super) fn is_mentioned(&self, path: &str) -> bool {
+        let name = Path::new(path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(path);
+        self.settable.contains(name) || self.commands.iter().any(|command| command.contains(name))
+    }
+
+    /// Whether a command other than the file itself mentions it, so that a task may write it.
+    pub(super) fn is_written(&self, path: &str) -> bool {
+        let name = Path::new(path)
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or(path);
+        let runs = |command: &str| command.split_whitespace().next() == Some(path);
+        let mut others = self.commands.iter().filter(|command| !runs(command));
+        self.settable.contains(name) || others.any(|command| command.contains(name))
+    }
+
+    /// Returns a hint if a file exists in none of the folders. `None` if it exists or may not be looked at.
+    pub(super) fn missing_file(
+        &self,
+        path: &str,
+        folders: &mut dyn Iterator<Item = PathBuf>,
+    ) -> Option<String> {
+        let machine = self.machine?;
+        let mut similar = None;
+        for folder in folders {
+            let full = folder.join(path);
+            if machine.exists(&full) != Some(false) {
+                return None;
+            }
+            let (parent, name) = (full.parent()?, full.file_name()?.to_str()?);
+            let names = machine.list(parent);
+            let found = did_you_mean(name, names.iter().map(String::as_str));
+            similar = similar.or_else(|| {
+                let found = found?;
+                let before = path.strip_suffix(name).unwrap_or_default();
+                Some(found.replacen('`', &format!("`{before}"), 1))
+            });
+        }
+        Some(similar.unwrap_or_else(|| {
+            format!("create `{path}` in the folder of the ensemble, or correct the path")
+        }))
+    }
+
+    /// Whether a shared part is met for the first time for a type.
+    pub(super) fn is_new<T: ?Sized, U>(&mut self, part: &Arc<T>, of: &Arc<U>) -> bool {
+        let key = (
+            Arc::as_ptr(part).cast::<u8>().addr(),
+            Arc::as_ptr(of).cast::<u8>().addr(),
+        );
+        self.seen.insert(key)
+    }
+
+    /// Reports an error that concerns a part of the model only, at the place of a word.
+    pub(super) fn error(
+        &mut self,
+        check: Check,
+        message: String,
+        span: Span,
+        word: &str,
+        hint: Option<String>,
+    ) {
+        let span = narrow(self.sources, span, word);
+        let is_misspelt = hint
+            .as_ref()
+            .is_some_and(|hint| hint.starts_with("did you mean"));
+        let problem = match check {
+            Check::UndeclaredInput if self.lenient && !is_misspelt => Diagnostic::warning(message),
+            check if self.lenient && OPEN_CHECKS.contains(&check) => Diagnostic::warning(message),
+            _ => Diagnostic::error(message).contained(),
+        };
+        self.report(problem.label(span, "").help_if(hint).check(check));
+    }
+
+    /// Reports a warning at the place of a word.
+    pub(super) fn warning(
+        &mut self,
+        check: Check,
+        message: String,
+        span: Span,
+        word: &str,
+        hint: Option<String>,
+    ) {
+        let span = narrow(self.sources, span, word);
+        let problem = Diagnostic::warning(message).label(span, "");
+        self.report(problem.help_if(hint).check(check));
+    }
+
+    /// Returns the node template with a name, seen from a template of the same topology.
+    pub(super) fn node_seen(
+        &self,
+        name: &str,
+        within: Option<&NodeTemplate>,
+    ) -> Option<&'a Arc<NodeTemplate>> {
+        let nodes = &self.topology.nodes;
+        let qualified = within.and_then(|node| node.nested_in.as_ref());
+        let qualified = qualified.map(|outer| format!("{outer}:{name}"));
+        qualified
+            .and_then(|name| nodes.get(name.as_str()))
+            .or_else(|| nodes.get(name))
+    }
+
+    /// Whether a name is that of an entity other than a node template, or of an instance that a task may add.
+    pub(super) fn is_other_entity(&self, name: &str) -> bool {
+        let topology = self.topology;
+        topology.relationships.contains_key(name)
+            || topology.groups.contains_key(name)
+            || topology.policies.contains_key(name)
+            || self.settable.contains(name)
+            || matches!(name, "localhost" | "root" | "inputs" | "outputs" | "*")
+    }
+
+    /// Returns the place of a word at or after a place, within the next lines.
+    pub(super) fn after(&self, span: Span, word: &str) -> Span {
+        let end = span.end.saturating_add(400);
+        let wide = self.sources.get(span.source).map(|source| {
+            let end = source.text.floor_char_boundary(end as usize);
+            Span::new(
+                span.source,
+                span.start,
+                u32::try_from(end).unwrap_or(span.end),
+            )
+        });
+        let found = wide.map(|wide| narrow(self.sources, wide, word));
+        found.filter(|found| Some(*found) != wide).unwrap_or(span)
+    }
+}
