@@ -1,0 +1,2 @@
+hello {{ pillar.name }}:
+  test.nop
