@@ -21,17 +21,21 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Reads the text of a baseline. Lines that start with `#` and empty lines have no meaning.
-    pub fn parse(text: &str) -> Self {
+    /// Reads the text of a baseline. Lines that start with `#` and empty lines have no meaning. `None` if the text
+    /// does not begin as a baseline does.
+    pub fn parse(text: &str) -> Option<Self> {
+        if !text.starts_with(HEADER) {
+            return None;
+        }
         let lines = text.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let entry = |line: &str| {
             let id = line.split_whitespace().next().unwrap_or_default();
             (id.to_owned(), line.to_owned())
         };
-        Self {
+        Some(Self {
             lines: lines.map(entry).collect(),
-        }
+        })
     }
 
     /// Creates a baseline that accepts all findings that can be accepted.
@@ -172,7 +176,8 @@ mod tests {
         let sources = Sources::default();
         let base = Path::new("/p");
         let old = findings(&["a", "b", "b"]);
-        let baseline = Baseline::parse(&Baseline::of(&old, &sources, base).text());
+        let baseline = Baseline::parse(&Baseline::of(&old, &sources, base).text()).unwrap();
+        assert_eq!(Baseline::parse("apiVersion: unfurl/v1alpha1"), None);
         assert_eq!(baseline.lines.len(), 3);
         let mut seen = HashSet::new();
         let left = baseline.apply(findings(&["b", "new"]), &sources, base, &mut seen);

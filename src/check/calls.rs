@@ -33,38 +33,56 @@ pub(super) fn called_with_inputs(topology: &TopologyTemplate) -> HashSet<String>
     called
 }
 
-/// Returns the texts of all commands.
-pub(super) fn commands_of(topology: &TopologyTemplate) -> Vec<Arc<str>> {
-    let mut commands = Vec::new();
+/// Returns the words of all commands apart from the programs that they run: names of files that they may write.
+pub(super) fn command_words(topology: &TopologyTemplate) -> HashSet<Arc<str>> {
+    let mut words = HashSet::new();
     let mut seen = HashSet::new();
-    for operation in topology
-        .nodes
-        .values()
-        .flat_map(|node| node.operations.iter())
-    {
+    let nodes = topology.nodes.values();
+    for operation in nodes.flat_map(|node| node.operations.iter()) {
         if !seen.insert(Arc::as_ptr(operation)) {
             continue;
         }
-        for name in ["command", "cmd", "run"] {
-            add_texts(
-                operation.inputs.get(name).unwrap_or(&Value::Null),
-                &mut commands,
-            );
+        for name in ["command", "cmd", "run", "arguments"] {
+            let value = operation.inputs.get(name).unwrap_or(&Value::Null);
+            add_texts(value, 0, &mut words);
         }
-        if let Some(ImplementationKind::Command(command)) =
-            operation.implementation.as_ref().map(|it| &it.kind)
-        {
-            commands.push(Arc::clone(command));
+        let kind = operation.implementation.as_ref().map(|it| &it.kind);
+        if let Some(ImplementationKind::Command(command)) = kind {
+            add_words(command, &mut words);
         }
     }
-    commands
+    words
 }
 
-fn add_texts(value: &Value, texts: &mut Vec<Arc<str>>) {
+fn add_texts(value: &Value, depth: usize, words: &mut HashSet<Arc<str>>) {
+    if depth > 64 {
+        return;
+    }
     match value {
-        Value::Str(text) => texts.push(Arc::clone(text)),
-        Value::List(items) => items.iter().for_each(|item| add_texts(item, texts)),
-        Value::Map(map) => map.values().for_each(|item| add_texts(item, texts)),
+        Value::Str(text) => add_words(text, words),
+        Value::List(items) => {
+            // The words of a command in a list, of which the first is the program.
+            for item in items.iter().skip(1) {
+                if let Value::Str(text) = item {
+                    words.insert(Arc::clone(text));
+                }
+                add_texts(item, depth + 1, words);
+            }
+        }
+        Value::Map(map) => map
+            .values()
+            .for_each(|item| add_texts(item, depth + 1, words)),
         _ => {}
     }
+}
+
+fn add_words(text: &str, words: &mut HashSet<Arc<str>>) {
+    let is_part = |at: char| at.is_alphanumeric() || matches!(at, '_' | '-' | '.' | '/');
+    let all = text
+        .split(|at| !is_part(at))
+        .filter(|word| !word.is_empty());
+    words.extend(
+        all.skip(1)
+            .map(|word| Arc::from(word.trim_start_matches("./"))),
+    );
 }

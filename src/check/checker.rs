@@ -1,12 +1,12 @@
 //! The state of the checks of one model, and the helpers that all of them use.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::calls::{called_with_inputs, commands_of};
+use super::calls::{called_with_inputs, command_words};
 use super::machine::Machine;
 use super::narrow::narrow;
 use super::settable::SettableNames;
@@ -26,6 +26,9 @@ const OPEN_CHECKS: [Check; 6] = [
 
 /// The maximum length of a message in bytes, for names that are very long.
 const MAX_MESSAGE: usize = 500;
+
+/// The number of problems after which files are not searched for hints.
+const MAX_HINTS: usize = 200;
 
 /// The maximum number of problems. Each one takes time, and the first ones are enough to begin with.
 const MAX_PROBLEMS: usize = 2000;
@@ -71,8 +74,8 @@ pub(super) struct Checker<'a> {
     pub(super) variables: HashSet<Arc<str>>,
     /// The names of operations that workflows or delegates call with inputs of their own.
     pub(super) called: HashSet<String>,
-    /// The commands of all operations, which may write files.
-    commands: Vec<Arc<str>>,
+    /// The words of all commands, which may be files that they write.
+    words: HashSet<Arc<str>>,
     /// Shared parts of types that were checked before, with the type that they were checked for.
     seen: HashSet<(usize, usize)>,
     reported: HashSet<(Check, Span)>,
@@ -95,7 +98,7 @@ impl<'a> Checker<'a> {
             settable: SettableNames::of(topology, checks.recorded_names),
             variables,
             called: called_with_inputs(topology),
-            commands: commands_of(topology),
+            words: command_words(topology),
             seen: HashSet::new(),
             reported: HashSet::new(),
             problems: Diagnostics::default(),
@@ -131,48 +134,30 @@ impl<'a> Checker<'a> {
         nested.map_or(&self.topology.inputs, |nested| &nested.topology.inputs)
     }
 
-    /// Whether a command mentions the file, so that a task may write it.
-    pub(super) fn is_mentioned(&self, path: &str) -> bool {
-        let name = Path::new(path)
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or(path);
-        self.settable.contains(name) || self.commands.iter().any(|command| command.contains(name))
-    }
-
-    /// Whether a command other than the file itself mentions it, so that a task may write it.
+    /// Whether a command names the file as one of its words, so that a task may write it.
     pub(super) fn is_written(&self, path: &str) -> bool {
-        let name = Path::new(path)
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or(path);
-        let runs = |command: &str| command.split_whitespace().next() == Some(path);
-        let mut others = self.commands.iter().filter(|command| !runs(command));
-        self.settable.contains(name) || others.any(|command| command.contains(name))
+        let path = path.trim_start_matches("./");
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.settable.contains(name) || self.words.contains(path) || self.words.contains(name)
     }
 
-    /// Returns a hint if a file exists in none of the folders. `None` if it exists or may not be looked at.
-    pub(super) fn missing_file(
-        &self,
-        path: &str,
-        folders: &mut dyn Iterator<Item = PathBuf>,
-    ) -> Option<String> {
+    /// Returns a hint if a file does not exist in a folder. `None` if it exists or may not be looked at.
+    pub(super) fn missing_file(&self, path: &str, folder: &Path) -> Option<String> {
         let machine = self.machine?;
-        let mut similar = None;
-        for folder in folders {
-            let full = folder.join(path);
-            if machine.exists(&full) != Some(false) {
-                return None;
-            }
-            let (parent, name) = (full.parent()?, full.file_name()?.to_str()?);
-            let names = machine.list(parent);
-            let found = did_you_mean(name, names.iter().map(String::as_str));
-            similar = similar.or_else(|| {
-                let found = found?;
-                let before = path.strip_suffix(name).unwrap_or_default();
-                Some(found.replacen('`', &format!("`{before}"), 1))
-            });
+        let full = folder.join(path);
+        if machine.exists(&full) != Some(false) {
+            return None;
         }
+        let (parent, name) = (full.parent()?, full.file_name()?.to_str()?);
+        // Hints for the first problems are enough, and each one takes time.
+        let names = if self.problems.len() < MAX_HINTS {
+            machine.list(parent)
+        } else {
+            Vec::new()
+        };
+        let before = path.strip_suffix(name).unwrap_or_default();
+        let similar = did_you_mean(name, names.iter().map(String::as_str));
+        let similar = similar.map(|hint| hint.replacen('`', &format!("`{before}"), 1));
         Some(similar.unwrap_or_else(|| {
             format!("create `{path}` in the folder of the ensemble, or correct the path")
         }))

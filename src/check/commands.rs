@@ -75,11 +75,8 @@ impl Checker<'_> {
         if cwd.is_some_and(|cwd| !cwd.is_null()) || self.is_written(path) {
             return;
         }
-        let folders = [
-            self.base_dir.to_path_buf(),
-            operation.base_dir.to_path_buf(),
-        ];
-        if let Some(hint) = self.missing_file(path, &mut folders.into_iter()) {
+        // Commands run in the folder of the ensemble.
+        if let Some(hint) = self.missing_file(path, self.base_dir) {
             let message = format!("the script `{path}` of {} does not exist", subject());
             let span = implementation.span;
             self.error(Check::MissingFile, message, span, path, Some(hint));
@@ -152,12 +149,11 @@ impl Checker<'_> {
             || !is_plain
             || artifact.repository.is_some()
             || has_contents
-            || self.is_mentioned(file)
+            || self.is_written(file)
         {
             return;
         }
-        let folders = [self.base_dir.to_path_buf(), artifact.base_dir.to_path_buf()];
-        if let Some(hint) = self.missing_file(file, &mut folders.into_iter()) {
+        if let Some(hint) = self.missing_file(file, &artifact.base_dir) {
             let message = format!(
                 "the file `{file}` of artifact `{}` for {} does not exist",
                 artifact.name,

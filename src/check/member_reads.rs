@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::checker::Checker;
 use super::members::{
     Owner, capability_has, declared_names, hosts_of, is_keyword, is_part_only, is_substitutable,
-    may_have, relationship_may_have,
+    may_have, relationship_may_have, states,
 };
 use super::value_place::ValuePlace;
 use crate::diagnostic::Check;
@@ -31,10 +31,17 @@ impl<'a> Checker<'a> {
         let has = |node: &&NodeTemplate| {
             may_have(self.topology, node, name, &self.settable) || is_substitutable(node)
         };
+        let is_unset = |node: &&NodeTemplate| {
+            let is_open = read.function == "template" && node.node_type.open;
+            is_open && !states(node, name, &self.settable)
+        };
         let is_part = |node: &&NodeTemplate| {
             read.function == "template" && !self.settable.contains(name) && is_part_only(node, name)
         };
-        if nodes.iter().any(|node| has(node) && !is_part(node)) {
+        if nodes
+            .iter()
+            .any(|node| has(node) && !is_part(node) && !is_unset(node))
+        {
             return self.capability_member(read, &nodes, place);
         }
         let Some(node) = nodes.first() else {

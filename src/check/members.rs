@@ -78,6 +78,21 @@ pub(super) fn may_have(
     }
 }
 
+/// Whether a node states the property or attribute, for templates, in which open types have no other names.
+pub(super) fn states(node: &NodeTemplate, name: &str, settable: &SettableNames) -> bool {
+    node.properties.contains_key(name)
+        || node.node_type.properties.contains_key(name)
+        || node.attributes.contains_key(name)
+        || node.node_type.attributes.contains_key(name)
+        || node.is_selected()
+        || node.representative.is_some()
+        || node.nested_in.is_some()
+        || COMMON.contains(&name)
+        || name.starts_with(['.', '_'])
+        || settable.contains(name)
+        || sets_unknown_names(node)
+}
+
 /// Whether a name is that of a requirement or capability only, which are no attributes.
 pub(super) fn is_part_only(node: &NodeTemplate, name: &str) -> bool {
     let node_type = &node.node_type;
@@ -114,6 +129,9 @@ fn nested_has(
         })
 }
 
+/// The maximum number of hosts on which a node may be hosted, one on the other.
+const MAX_HOSTS: usize = 50;
+
 /// Returns the nodes that a node is hosted on, the nearest first. `None` if one of them is not known.
 pub(super) fn hosts_of<'t>(
     topology: &'t TopologyTemplate,
@@ -123,8 +141,8 @@ pub(super) fn hosts_of<'t>(
     let mut current = node;
     while let Some(name) = current.host() {
         let host = topology.nodes.get(name.as_str())?;
-        // A circle is reported elsewhere.
-        if hosts.len() > topology.nodes.len() {
+        // Longer chains are rare, and would be walked again for each node. A circle is reported elsewhere.
+        if hosts.len() > MAX_HOSTS {
             return None;
         }
         hosts.push(&**host);

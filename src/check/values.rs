@@ -1,6 +1,5 @@
 //! Judges the facts about a value: names that do not exist, and syntax errors.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::checker::Checker;
@@ -138,16 +137,10 @@ impl Checker<'_> {
 
     /// Reports a file that an expression reads and that does not exist.
     fn file(&mut self, path: &Arc<str>, place: ValuePlace<'_>) {
-        if path.starts_with(['/', '~', '$']) || self.is_mentioned(path) {
+        if path.starts_with(['/', '~', '$']) || self.is_written(path) {
             return;
         }
-        let own = self
-            .sources
-            .get(place.span.source)
-            .and_then(|source| source.path.parent());
-        let folders = [Some(self.base_dir), own];
-        let mut folders = folders.into_iter().flatten().map(Path::to_path_buf);
-        let Some(hint) = self.missing_file(path, &mut folders) else {
+        let Some(hint) = self.missing_file(path, self.base_dir) else {
             return;
         };
         let message = format!(

@@ -40,7 +40,13 @@ pub fn validate(request: &ValidateRequest) -> Result<Validation, Failure> {
     let mut reports = validate::validate(&request.session)?;
     for report in &mut reports {
         let problems = std::mem::take(&mut report.problems);
-        report.problems = apply_ignores(problems, &report.sources, UnusedIgnores::Report);
+        // After an error that stops the reading, other checks have not run.
+        let unused = if problems.stop_loading() {
+            UnusedIgnores::Accept
+        } else {
+            UnusedIgnores::Report
+        };
+        report.problems = apply_ignores(problems, &report.sources, unused);
         if request.strict {
             report.problems.make_strict();
         }
@@ -62,8 +68,9 @@ fn apply_baseline(
     validation: &mut Validation,
 ) -> Result<(), Failure> {
     let reports = &mut validation.reports;
-    let here = current_dir()?;
-    let path = fs::absolute(file, &here);
+    let path = fs::absolute(file, &current_dir()?);
+    // The names of files in a baseline do not depend on the current folder.
+    let here = path.parent().unwrap_or(&path).to_path_buf();
     if !fs::exists(&path) {
         if !request.update_baseline {
             let message = format!("there is no baseline `{}`", file.display());
@@ -84,13 +91,24 @@ fn apply_baseline(
     }
     let bytes = fs::read_within(&path, MAX_BASELINE)
         .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
-    let baseline = Baseline::parse(&String::from_utf8_lossy(&bytes));
+    let Some(baseline) = Baseline::parse(&String::from_utf8_lossy(&bytes)) else {
+        let message = format!("`{}` is not a baseline", file.display());
+        let help = "name another file, which `--update-baseline` creates";
+        return Err(Failure::new(
+            FailureKind::Refused,
+            message,
+            Some(help.to_owned()),
+        ));
+    };
     let mut seen = HashSet::new();
     for report in &mut *reports {
         let problems = std::mem::take(&mut report.problems);
         report.problems = baseline.apply(problems, &report.sources, &here, &mut seen);
     }
     validation.accepted = seen.len();
+    if reports.iter().any(|report| report.problems.stop_loading()) {
+        return Ok(());
+    }
     let unused = baseline.unused(&seen, &file.display().to_string());
     if request.update_baseline && !unused.is_empty() {
         let count = unused.len();

@@ -117,7 +117,9 @@ pub fn function_hint(name: &str) -> Option<String> {
         .find(|known| known.replace('_', "") == plain);
     match joined {
         Some(known) if *known != name => Some(format!("did you mean `{known}`?")),
-        _ if name.eq_ignore_ascii_case("eval") => Some("did you mean `eval`?".to_owned()),
+        _ if name.len() <= 5 && did_you_mean(name, ["eval"]).is_some() => {
+            did_you_mean(name, ["eval"])
+        }
         _ => did_you_mean(&with_underscores, FUNCTIONS),
     }
 }

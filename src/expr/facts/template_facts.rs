@@ -8,7 +8,7 @@ use minijinja::{Environment, ErrorKind};
 use regex::Regex;
 
 use super::fact::{Fact, MemberRead};
-use crate::expr::template::static_template::{compile_environment, prepare, tests_definedness};
+use crate::expr::template::static_template::{compile_environment, prepare};
 
 /// The names that every template has.
 const KNOWN: &[&str] = &[
@@ -45,6 +45,9 @@ const KNOWN: &[&str] = &[
 
 /// Variables of templates whose attributes are those of an entity.
 const ENTITIES: [&str; 4] = ["SELF", "SOURCE", "TARGET", "HOST"];
+
+/// The maximum number of unknown names of one template.
+const MAX_NAMES: usize = 20;
 
 /// Compiles a template and returns its facts. `variables` are those that its expression sets.
 pub(super) fn template_facts(text: &str, variables: &HashSet<Arc<str>>) -> Vec<Fact> {
@@ -188,9 +191,12 @@ impl<'t> TemplateNames<'t> {
         if !all {
             let used = self.used.iter().chain(&self.functions).filter(unknown);
             let used = used.filter(|(name, _)| !names.contains(*name));
+            let shared: Arc<str> = text.into();
+            let mut seen = HashSet::new();
+            let used = used.filter(|(name, _)| seen.insert(*name)).take(MAX_NAMES);
             facts.extend(used.map(|(name, line)| Fact::Variable {
                 name: Arc::from(*name),
-                text: text.into(),
+                text: Arc::clone(&shared),
                 line: *line,
             }));
             facts.extend(self.member_facts(&names));
@@ -249,28 +255,49 @@ struct Tested {
 }
 
 /// A test or a default after an operand.
-static TEST: LazyLock<Regex> = LazyLock::new(|| {
-    let test = r"(?:\|\s*(?:default|d)\b|\bis\s+(?:not\s+)?(?:un)?defined\b)";
-    Regex::new(test).unwrap_or_else(|_| unreachable!("the pattern is constant"))
-});
+static TEST: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?:\|\s*(?:default|d)\b|\bis\s+(?:not\s+)?(?:un)?defined\b)"));
+
+/// A test whether an entity has a name, such as `'port' in SELF`.
+static MEMBERSHIP: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"['"]([\w-]+)['"]\s+(?:not\s+)?in\s+(\w+)"#));
+
+/// A filter that leaves out undefined values.
+static SELECTION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"(?:select|reject)(?:attr)?\([^)]*(?:un)?defined"#));
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap_or_else(|_| unreachable!("the pattern is constant"))
+}
 
 impl Tested {
     fn of(text: &str) -> Self {
-        let mut tested = Self::default();
-        if !tests_definedness(text) {
-            return tested;
+        let mut tested = Self {
+            all: SELECTION.is_match(text),
+            ..Self::default()
+        };
+        for found in MEMBERSHIP.captures_iter(text) {
+            tested.names.insert(format!("{}.{}", &found[2], &found[1]));
         }
         for found in TEST.find_iter(text) {
-            let before = text[..found.start()].trim_end();
-            let is_path = |at: char| at.is_alphanumeric() || matches!(at, '_' | '.');
-            let path = &before[before.trim_end_matches(is_path).len()..];
-            if path.is_empty() {
-                // The operand is in brackets or has a subscript.
-                tested.all = true;
-            }
-            tested.names.insert(path.to_owned());
+            tested.add_operand(text[..found.start()].trim_end());
         }
         tested
+    }
+
+    /// Adds the operand at the end of a text: a path with all of its beginnings.
+    fn add_operand(&mut self, before: &str) {
+        let is_path = |at: char| at.is_alphanumeric() || matches!(at, '_' | '.');
+        let start = before.trim_end_matches(is_path).len();
+        let path = &before[start..];
+        // The operand has brackets or filters, so that its names are not known.
+        if path.is_empty() || path.starts_with('.') || before[..start].trim_end().ends_with('|') {
+            self.all = true;
+        }
+        for (at, _) in path.match_indices('.') {
+            self.names.insert(path[..at].to_owned());
+        }
+        self.names.insert(path.to_owned());
     }
 }
 

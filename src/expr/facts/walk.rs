@@ -48,8 +48,8 @@ impl Walker {
             Value::List(items) => items.iter().for_each(|item| self.value(item, depth + 1)),
             Value::Map(map) if is_expression(raw) => self.expression(raw, map, depth),
             Value::Map(map) => {
-                if let Some(name) = map.keys().next().filter(|_| map.len() == 1) {
-                    self.misspelt_function(name);
+                if let Some((name, argument)) = map.iter().next().filter(|_| map.len() == 1) {
+                    self.misspelt_function(name, argument);
                 }
                 self.misspelt_part(map);
                 map.values().for_each(|item| self.value(item, depth + 1));
@@ -59,13 +59,19 @@ impl Walker {
     }
 
     /// Notes the key of a map that resembles a function.
-    fn misspelt_function(&mut self, name: &Arc<str>) {
+    fn misspelt_function(&mut self, name: &Arc<str>, argument: &Value) {
         let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
-        let is_similar = name.to_lowercase().starts_with("get")
-            && (most_similar(name, STAND_ALONE).is_some()
-                || STAND_ALONE.iter().any(|known| plain(known) == plain(name)));
-        let is_eval = &**name != "eval" && name.eq_ignore_ascii_case("eval");
-        if (is_similar && !is_stand_alone(name)) || is_eval {
+        let long = || {
+            STAND_ALONE
+                .into_iter()
+                .filter(|known| known.contains('_') && *known != "_generate")
+        };
+        let is_similar = (name.contains(['_', '-']) && most_similar(name, long()).is_some())
+            || long().any(|known| plain(known) == plain(name));
+        let is_eval = &**name != "eval"
+            && (name.eq_ignore_ascii_case("eval")
+                || (strsim::osa_distance(name, "eval") == 1 && looks_like_source(argument)));
+        if (is_similar && !is_stand_alone(name) && functions::find(name).is_none()) || is_eval {
             self.facts.push(Fact::UnknownFunction(Arc::clone(name)));
         }
     }
@@ -241,6 +247,7 @@ impl Walker {
         for segment in segments {
             if let Key::Variable(name) = &segment.key
                 && !self.variables.contains(name.as_str())
+                && !KNOWN_VARIABLES.contains(&name.as_str())
             {
                 self.facts.push(Fact::ExpressionVariable {
                     name: name.as_str().into(),
@@ -250,6 +257,21 @@ impl Walker {
         }
     }
 }
+
+/// Whether a value looks like the source of an expression: a path, or the call of a function.
+fn looks_like_source(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text.starts_with(['.', '$']) || text.starts_with("::"),
+        Value::Map(map) => map
+            .keys()
+            .next()
+            .is_some_and(|key| functions::find(key).is_some()),
+        _ => false,
+    }
+}
+
+/// Variables that every expression has.
+const KNOWN_VARIABLES: [&str; 7] = ["true", "false", "null", "none", "inputs", "start", "SELF"];
 
 /// Whether a map calls a function that exists.
 fn is_call(map: &Map) -> bool {

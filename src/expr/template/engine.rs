@@ -245,7 +245,7 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
 }
 
 /// Whether a template tests if something is defined.
-pub(in crate::expr) fn tests_definedness(text: &str) -> bool {
+pub(super) fn tests_definedness(text: &str) -> bool {
     ["default", "defined", "d("]
         .iter()
         .any(|word| text.contains(word))

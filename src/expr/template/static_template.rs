@@ -8,8 +8,6 @@ use minijinja::{Environment, UndefinedBehavior};
 use super::preprocess::{Delimiters, prepare_template};
 use super::{engine, header};
 
-pub(in crate::expr) use super::engine::tests_definedness;
-
 static ENVIRONMENT: LazyLock<Environment<'static>> =
     LazyLock::new(|| engine::environment(UndefinedBehavior::Strict, engine::FUEL));
 
