@@ -24,10 +24,6 @@ impl Checker<'_> {
         let Some(machine) = self.machine else {
             return;
         };
-        if self.names_no_file(operation, implementation) {
-            self.no_file(implementation, command, &subject());
-            return;
-        }
         let words = command.split_whitespace();
         let Some(first) = words.clone().next().filter(|_| !is_template(command)) else {
             return;
@@ -38,8 +34,12 @@ impl Checker<'_> {
         }
         if first.starts_with('/') {
             self.program(implementation, first, machine, subject);
-        } else if first.contains('/') {
+        } else if first.contains('/') && !first.ends_with('/') {
             self.script(operation, implementation, first, subject);
+        } else if self.names_no_file(operation, implementation)
+            && most_similar(first, configurator_names()).is_none()
+        {
+            self.no_file(implementation, command, &subject());
         } else if words.count() == 1 {
             self.word(implementation, first, machine, subject);
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Check, Diagnostic, Span};
 use crate::expr::is_stand_alone;
+use crate::text::did_you_mean;
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
 
@@ -54,6 +55,8 @@ struct ValueFault {
     path: Vec<PathSegment>,
     check: Check,
     message: String,
+    /// The name that was probably meant.
+    hint: Option<String>,
 }
 
 /// The name of a value in messages, such as ``property `port` ``, and of the entity that it belongs to.
@@ -99,11 +102,13 @@ pub(super) fn check<'a>(
     let value = check.check_top(def, value);
     let (node, span) = origin;
     let messages = check.faults.into_iter().map(|fault| {
-        let place = node.map_or(span, |node| span_of_part(node, &fault.path));
+        let is_key = fault.check == Check::UndeclaredProperty;
+        let place = node.map_or(span, |node| span_of_part(node, &fault.path, is_key));
         Diagnostic::error(fault.message)
             .check(fault.check)
             .contained()
             .label(place, "")
+            .help_if(fault.hint)
     });
     (value, messages.collect())
 }
@@ -115,10 +120,15 @@ pub fn check_output(types: &Types, def: &PropertyDef, value: &Value) -> Vec<Stri
     problems.into_iter().map(|it| it.message).collect()
 }
 
-/// Returns the span of a part of a value, or of the nearest enclosing part that the text contains.
-fn span_of_part(node: &Node, path: &[PathSegment]) -> Span {
+/// Returns the span of a part of a value or of its key, or of the nearest enclosing part that the text contains.
+fn span_of_part(node: &Node, path: &[PathSegment], is_key: bool) -> Span {
     let mut node = node;
-    for step in path {
+    for (at, step) in (1..).zip(path) {
+        if let (true, PathSegment::Key(key)) = (is_key && at == path.len(), step)
+            && let Some(entry) = node.as_map().and_then(|map| map.entry(key))
+        {
+            return entry.key_span;
+        }
         let inner = match step {
             PathSegment::Key(key) => node.get(key),
             PathSegment::Index(index) => node.as_seq().and_then(|items| items.get(*index)),
@@ -355,6 +365,10 @@ impl ValueChecker<'_> {
             if def.is_none() && !data.open {
                 let message = format!("{} is not a field of `{}`", self.name(), data.name);
                 self.add_fault(Check::UndeclaredProperty, message);
+                let names = data.properties.keys().map(|name| &**name);
+                if let Some(fault) = self.faults.last_mut() {
+                    fault.hint = did_you_mean(name, names);
+                }
             }
             let item = match def {
                 Some(def) => self.value(&def.schema, item, depth + 1),
@@ -439,6 +453,7 @@ impl ValueChecker<'_> {
             path: self.path.clone(),
             check,
             message,
+            hint: None,
         });
     }
 }

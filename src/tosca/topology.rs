@@ -297,7 +297,9 @@ impl<'a> TypeScope<'a> {
             let members = names_at(definition, "members");
             for (member, span) in &members {
                 if !nodes.contains(&**member) && !Self::has_member(map, "groups", member) {
-                    self.unknown_member(&subject, member, *span, nodes);
+                    let groups = self.section(map, "groups").map(|(name, _)| &**name);
+                    let names = nodes.iter().map(TemplateName::as_str);
+                    self.unknown_member(&subject, member, *span, names.chain(groups));
                 }
             }
             let group = Group {
@@ -322,19 +324,19 @@ impl<'a> TypeScope<'a> {
         map.get(section).and_then(|node| node.get(name)).is_some()
     }
 
-    fn unknown_member(
+    fn unknown_member<'n>(
         self,
         subject: &str,
         member: &str,
         span: crate::diagnostic::Span,
-        nodes: &TemplateNames,
+        candidates: impl IntoIterator<Item = &'n str>,
     ) {
         let message =
             format!("{subject} names `{member}`, which is neither a node template nor a group");
         let problem = Diagnostic::error(message)
             .check(Check::UnknownTemplate)
             .label(span, "");
-        self.report(problem.help_if(did_you_mean(member, nodes.iter().map(TemplateName::as_str))));
+        self.report(problem.help_if(did_you_mean(member, candidates)));
     }
 
     /// Reads the properties of a group or a policy.
@@ -402,7 +404,9 @@ impl<'a> TypeScope<'a> {
         let targets = names_at(definition, "targets");
         for (target, span) in &targets {
             if !nodes.contains(&**target) && !groups.contains_key(target) {
-                self.unknown_member(&subject, target, *span, nodes);
+                let names = nodes.iter().map(TemplateName::as_str);
+                let groups = groups.keys().map(|name| &**name);
+                self.unknown_member(&subject, target, *span, names.chain(groups));
             }
         }
         Some(Policy {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::Check;
+use crate::diagnostic::{Check, Diagnostic};
 use crate::name::{NodeState, OperationRef, Status};
 use crate::text::did_you_mean;
 use crate::value::Map;
@@ -36,7 +36,12 @@ impl TypeScope<'_> {
                 steps.insert(Arc::clone(step), read);
             }
         }
-        self.check_next_steps(&steps, &subject);
+        let written = self.map_at(map, "steps", || subject.clone());
+        for (step, entry) in written.into_iter().flatten() {
+            if let Some(map) = entry.value.as_map().filter(|_| steps.contains_key(step)) {
+                self.check_next_steps(step, map, &steps, &subject);
+            }
+        }
         let preconditions = self.list_at(map, "preconditions", || subject.clone());
         Some(Workflow {
             name: Arc::clone(name),
@@ -52,21 +57,24 @@ impl TypeScope<'_> {
         })
     }
 
-    fn check_next_steps(self, steps: &IndexMap<Arc<str>, WorkflowStep>, subject: &str) {
-        for step in steps.values() {
-            for next in step.on_success.iter().chain(&step.on_failure) {
-                if steps.contains_key(next) {
-                    continue;
-                }
-                let message = format!(
-                    "{subject} has no step `{next}`, which step `{}` refers to",
-                    step.name
-                );
-                let problem = crate::diagnostic::Diagnostic::error(message)
-                    .check(Check::InvalidWorkflow)
-                    .label(step.span, "");
-                self.report(problem.help_if(did_you_mean(next, steps.keys().map(|name| &**name))));
+    /// Reports successors of a step that do not exist.
+    fn check_next_steps(
+        self,
+        step: &str,
+        map: &Mapping,
+        steps: &IndexMap<Arc<str>, WorkflowStep>,
+        subject: &str,
+    ) {
+        let next = ["on_success", "on_failure"].map(|key| names_at(map, key));
+        for (next, span) in next.into_iter().flatten() {
+            if steps.contains_key(&next) {
+                continue;
             }
+            let message = format!("{subject} has no step `{next}`, which step `{step}` refers to");
+            let problem = Diagnostic::error(message)
+                .check(Check::InvalidWorkflow)
+                .label(span, "");
+            self.report(problem.help_if(did_you_mean(&next, steps.keys().map(|name| &**name))));
         }
     }
 
@@ -163,7 +171,7 @@ impl TypeScope<'_> {
             _ => {
                 let known = ["set_state", "call_operation", "delegate", "inline"];
                 let message = format!("{subject} has an unknown activity `{kind}`");
-                let problem = crate::diagnostic::Diagnostic::error(message)
+                let problem = Diagnostic::error(message)
                     .check(Check::InvalidWorkflow)
                     .label(entry.key_span, "");
                 self.report(problem.help_if(did_you_mean(kind, known)));
