@@ -135,7 +135,8 @@ impl Evaluator {
             context.vars.set("inputs", Var::Bound(BoundItem(inputs)));
         }
         context.vars.set("SELF", Var::Attributes(task.target));
-        if let Some(Value::Entity(host)) = self.scope().special(task.target, ".parent") {
+        let host = self.scope().special(task.target, ".parent");
+        if let Some(host) = host.as_ref().and_then(Value::as_entity) {
             context.vars.set("HOST", Var::Attributes(host));
         }
         let EvaluatorState {
@@ -368,7 +369,7 @@ impl Evaluator {
         if !self.tracker().begin_input(of, name) {
             return Ok(Some(Value::Null));
         }
-        let scene = scene.at(LazyValue::entity(scene.context.target));
+        let scene = scene.at(LazyValue::Entity(scene.context.target));
         let value = {
             let _name = budget::enter(name);
             let value = budget::check().and_then(|()| self.evaluate_raw(raw, &scene, None));

@@ -406,8 +406,7 @@ fn is_unchanged(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bo
             scope.special(*of, key).as_ref().unwrap_or(&Value::Null) == value
         }
         Read::Instance { from, name } => {
-            let found = scope.find(*from, name).map_or(Value::Null, Value::Entity);
-            found == *value
+            scope.find(*from, name) == value.as_entity()
         }
         Read::Instances(from) => {
             let count = scope.instances(*from).len();

@@ -21,13 +21,6 @@ pub(crate) fn decorated_templates(
 ) -> Mapping {
     let mut changed = Mapping::default();
     for decorator in &service.decorators {
-        let has_templates = !service.topology.nodes.is_empty();
-        if has_templates && !decorator.expression.starts_with("::") {
-            let message = format!("the decorator `{}` has no effect", decorator.expression);
-            let help = "write `::TEMPLATE`: names of types and of templates without `::` are not supported";
-            let warning = Diagnostic::warning(message).label(decorator.span, "ignored");
-            problems.push(warning.help(help));
-        }
         let result = apply(decorator, service, topology, evaluator, &mut changed);
         if let Err(message) = result {
             let message = format!("the decorator `{}`: {message}", decorator.expression);
@@ -44,12 +37,12 @@ fn apply(
     evaluator: &Evaluator,
     changed: &mut Mapping,
 ) -> Result<(), String> {
-    let expression = Value::Str(Arc::clone(&decorator.expression));
-    let found = evaluator.query(&expression, &Context::new(topology.root()));
-    let found = found.map_err(|error| error.to_string())?;
     let mut entities = Vec::new();
-    for value in &found {
-        collect(value, &mut entities);
+    for expression in expressions(&decorator.expression, service) {
+        let found = evaluator.query(&Value::from(expression), &Context::new(topology.root()));
+        for value in &found.map_err(|error| error.to_string())? {
+            collect(value, &mut entities);
+        }
     }
     for of in entities {
         let Some(node) = topology.get(of).and_then(|entity| entity.node()) else {
@@ -73,16 +66,30 @@ fn apply(
     Ok(())
 }
 
+/// Returns the expressions that stand for the one of a decorator.
+///
+/// A name at its beginning means the template of that name, or else each template of that type or of a type derived
+/// from it.
+fn expressions(expression: &str, service: &ServiceTemplate) -> Vec<String> {
+    let nodes = &service.topology.nodes;
+    let end = expression.find(['[', '?', '=', '!', ':']);
+    let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
+    if name.is_empty() || name.starts_with(['.', '$', '*']) {
+        return vec![expression.to_owned()];
+    }
+    if nodes.keys().any(|template| template.as_str() == name) {
+        return vec![format!("::{expression}")];
+    }
+    let of_type = nodes.iter().filter(|(_, node)| node.is_a(name));
+    of_type.map(|(template, _)| format!("::{template}{rest}")).collect()
+}
+
 /// Collects the entities of a result, which can be an entity or a list of entities.
 fn collect(value: &Value, entities: &mut Vec<Handle>) {
     match value {
-        Value::Entity(of) => entities.push(*of),
+        Value::Entity(of) => entities.push(of.handle()),
         Value::List(items) => {
-            let found = items.iter().filter_map(|item| match item {
-                Value::Entity(of) => Some(*of),
-                _ => None,
-            });
-            entities.extend(found);
+            entities.extend(items.iter().filter_map(Value::as_entity));
         }
         _ => {}
     }

@@ -3,6 +3,8 @@
 use std::fmt::{Debug, Display, Formatter};
 use std::sync::Arc;
 
+use super::entity::EntityRef;
+
 /// The text that replaces a sensitive value in messages and files.
 pub const REDACTED: &str = "<<REDACTED>>";
 
@@ -54,7 +56,7 @@ pub enum Value {
     /// marks is `Sensitive(Data(…))`.
     Data(Arc<Self>),
     /// A reference to an entity of the topology.
-    Entity(Handle),
+    Entity(Arc<EntityRef>),
     /// A value that stands for an object outside the model, such as a file.
     External(Arc<External>),
 }
@@ -382,7 +384,7 @@ fn write_repr(value: &Value, f: &mut Formatter<'_>) -> std::fmt::Result {
         }
         Value::Sensitive(_) => f.write_str(REDACTED),
         Value::Data(inner) => write_repr(inner, f),
-        Value::Entity(handle) => write!(f, "<instance {}>", handle.0),
+        Value::Entity(entity) => Display::fmt(entity, f),
         Value::External(external) => write_repr(&external.value, f),
     }
 }
@@ -489,7 +491,8 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 impl serde::Serialize for Value {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Null | Self::Entity(_) => serializer.serialize_unit(),
+            Self::Null => serializer.serialize_unit(),
+            Self::Entity(entity) => entity.expression().serialize(serializer),
             Self::Bool(truth) => serializer.serialize_bool(*truth),
             Self::Int(number) => serializer.serialize_i64(*number),
             Self::Big(digits) => match digits.parse::<i128>() {
