@@ -2,7 +2,7 @@
 //! templates of one topology and records the reads. The plan, jobs and configurators call it; `resolve`,
 //! `path_eval`, `loops` and `template` hold the parts of the evaluation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Debug, Formatter};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -315,8 +315,9 @@ impl Evaluator {
             })
             .collect();
         for (of, name) in unknown {
-            let value = self.unrecorded_attribute(of, &name);
-            reads.add(Read::Attribute { of, name }, value);
+            if let Some(value) = self.unrecorded_attribute(of, &name) {
+                reads.set_value(&Read::Attribute { of, name }, value);
+            }
         }
         reads
     }
@@ -327,6 +328,12 @@ impl Evaluator {
     pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
         let mut compute = |of: Handle, name: &str| self.unrecorded_attribute(of, name);
         self.memo().closure_with(reads, cap, &mut compute)
+    }
+
+    /// Returns the attributes of [`closure`](Self::closure) that Unfurl sees as well: it does not see what
+    /// `get_property` reads. None if these are all of them.
+    pub fn seen_by_upstream(&self, reads: &Reads, cap: usize) -> Option<HashSet<(Handle, Arc<str>)>> {
+        self.memo().seen_by_upstream(reads, cap)
     }
 
     /// Records that an expression can access the attributes of an entity, which fixes the position of the
@@ -466,6 +473,13 @@ impl Evaluator {
     pub(super) fn record_file_read(&self, path: &Path) {
         self.tracker()
             .record_read(Read::File(path.to_owned()), None);
+    }
+
+    /// Records a read of a path or file whose contents count for the reader.
+    pub(super) fn record_path_read(&self, path: &Path) {
+        self.record_file_read(path);
+        self.tracker()
+            .record_read(Read::Path(path.to_owned()), None);
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {

@@ -47,21 +47,29 @@ impl Engine {
         let task = &mut self.ledger.tasks[index];
         task.writes.requested.append(reads.writes());
         let task = &self.ledger.tasks[index];
-        let closure = self
-            .evaluation()
-            .evaluator_for(task)
-            .closure(reads, MAX_DEPENDENCIES);
+        let (closure, seen) = {
+            let evaluator = self.evaluation().evaluator_for(task);
+            let closure = evaluator.closure(reads, MAX_DEPENDENCIES);
+            (closure, evaluator.seen_by_upstream(reads, MAX_DEPENDENCIES))
+        };
         for (of, name, value) in closure {
             if of == self.topology.inputs() {
                 read_inputs = true;
                 continue;
             }
+            let is_seen = seen
+                .as_ref()
+                .is_none_or(|seen| seen.contains(&(of, Arc::clone(&name))));
             let of = self.topology.stand_in(of).unwrap_or(of);
             let Some(live) = self.observe_one(of, &name, value.clone()) else {
                 continue;
             };
             let value = self.evaluation().mark_local(of, &name, value);
+            let dependencies = &self.ledger.tasks[index].reads.dependencies;
+            let known = dependencies.get(&(of, Arc::clone(&name)));
+            let was_seen = known.is_some_and(|known| known.in_digest && !known.write_only);
             let dependency = TaskDependency {
+                in_digest: is_seen || was_seen || live,
                 value,
                 live,
                 write_only: false,
@@ -76,6 +84,7 @@ impl Engine {
                 .mark_locals(self.topology.inputs(), inputs);
             let value = Value::from(inputs);
             let dependency = TaskDependency {
+                in_digest: true,
                 value,
                 live: false,
                 write_only: false,
@@ -146,6 +155,7 @@ impl Engine {
         });
         let inputs: Vec<_> = inputs.collect();
         self.ledger.tasks[index].reads.resolved.extend(inputs);
+        self.commit_files(index, reads);
     }
 
     /// Sets an attribute on behalf of a task and records the change.
@@ -179,6 +189,7 @@ impl Engine {
                 dependency.live = true;
             })
             .or_insert(TaskDependency {
+                in_digest: true,
                 value,
                 live: true,
                 write_only: true,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Span};
 use crate::expr::{Context, Evaluator};
 use crate::topology::Topology;
-use crate::tosca::{Decorator, ServiceTemplate};
+use crate::tosca::{Decorator, NodeTemplate, ServiceTemplate};
 use crate::value::{Handle, Value};
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
@@ -21,6 +21,12 @@ pub(crate) fn decorated_templates(
 ) -> Mapping {
     let mut changed = Mapping::default();
     for decorator in &service.decorators {
+        if let Some(name) = unknown_name(&decorator.expression, service) {
+            let message = format!("the decorator `{name}` has no effect");
+            let warning = Diagnostic::warning(message).check(Check::UnknownTemplate);
+            let warning = warning.label(decorator.span, "there is no such node template or type");
+            problems.push(warning.help("correct the name, or remove the decorator"));
+        }
         let result = apply(decorator, service, topology, evaluator, &mut changed);
         if let Err(message) = result {
             let message = format!("the decorator `{}`: {message}", decorator.expression);
@@ -72,16 +78,34 @@ fn apply(
 /// from it.
 fn expressions(expression: &str, service: &ServiceTemplate) -> Vec<String> {
     let nodes = &service.topology.nodes;
-    let end = expression.find(['[', '?', '=', '!', ':']);
-    let (name, rest) = expression.split_at(end.unwrap_or(expression.len()));
-    if name.is_empty() || name.starts_with(['.', '$', '*']) {
+    let Some(name) = first_name(expression) else {
         return vec![expression.to_owned()];
-    }
-    if nodes.keys().any(|template| template.as_str() == name) {
+    };
+    if nodes.contains_key(name) {
         return vec![format!("::{expression}")];
     }
-    let of_type = nodes.iter().filter(|(_, node)| node.is_a(name));
-    of_type.map(|(template, _)| format!("::{template}{rest}")).collect()
+    let rest = &expression[name.len()..];
+    let is_meant = |node: &NodeTemplate| node.nested_in.is_none() && node.is_a(name);
+    let templates = nodes.iter().filter(|(_, node)| is_meant(node));
+    templates
+        .map(|(template, _)| format!("::{template}{rest}"))
+        .collect()
+}
+
+/// Returns the name at the beginning of an expression. None if the expression begins otherwise.
+fn first_name(expression: &str) -> Option<&str> {
+    let end = expression.find(['[', '?', '=', '!', ':']);
+    let name = &expression[..end.unwrap_or(expression.len())];
+    (!name.is_empty() && !name.starts_with(['.', '$', '*'])).then_some(name)
+}
+
+/// Returns the name at the beginning of an expression if neither a template nor a type has it.
+fn unknown_name<'e>(expression: &'e str, service: &ServiceTemplate) -> Option<&'e str> {
+    let name = first_name(expression)?;
+    let is_known = !expressions(expression, service).is_empty()
+        || service.types.is_derived_from(name, name);
+    // A file with types alone has decorators for the templates of others.
+    (!is_known && !service.topology.nodes.is_empty()).then_some(name)
 }
 
 /// Collects the entities of a result, which can be an entity or a list of entities.

@@ -3,6 +3,7 @@
 
 use crate::expr::error::Error;
 use crate::expr::lazy::{LazyValue, Scene};
+use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::call::FunctionCall;
@@ -27,6 +28,28 @@ pub(super) fn get_input(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
             name: name.to_owned(),
         }),
     }
+}
+
+/// `get_property: [entity, name, …]`, which has the value of `get_attribute`.
+///
+/// Unfurl reads the property in the model, so its records do not list the property, but they list what the property
+/// is computed from.
+pub(super) fn get_property(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let tracker = call.evaluator.tracker();
+    tracker.begin_frame();
+    let found = get_attribute(call);
+    let mut frame = tracker.end_frame();
+    let names = call.raw.as_list().into_iter().flatten().skip(1).take(2);
+    let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+    let is_named =
+        |read: &Read| matches!(read, Read::Attribute { name, .. } if names.contains(&&**name));
+    frame.reads.mark_unseen(is_named);
+    call.evaluator.memo().note_unseen_read();
+    tracker.record_reads(&frame.reads);
+    for slot in &frame.slots {
+        tracker.record_slot(slot);
+    }
+    found
 }
 
 /// `get_attribute: [entity, name, …]`. The first name may also be a requirement or a capability whose
