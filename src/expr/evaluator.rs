@@ -332,7 +332,11 @@ impl Evaluator {
 
     /// Returns the attributes of [`closure`](Self::closure) that Unfurl sees as well: it does not see what
     /// `get_property` reads. None if these are all of them.
-    pub fn seen_by_upstream(&self, reads: &Reads, cap: usize) -> Option<HashSet<(Handle, Arc<str>)>> {
+    pub fn seen_by_upstream(
+        &self,
+        reads: &Reads,
+        cap: usize,
+    ) -> Option<HashSet<(Handle, Arc<str>)>> {
         self.memo().seen_by_upstream(reads, cap)
     }
 

@@ -167,12 +167,7 @@ impl Scope for FakeScope {
             ".type" => "unfurl.nodes.Generic".into(),
             ".status" => 1.into(),
             ".hosted_on" => hosts(),
-            ".targets" => Value::map(
-                entity
-                    .hosts
-                    .iter()
-                    .map(|host| ("host", reference(*host))),
-            ),
+            ".targets" => Value::map(entity.hosts.iter().map(|host| ("host", reference(*host)))),
             ".." | ".parent" => reference(parent),
             ".ancestors" => {
                 let mut ancestors = vec![of];

@@ -178,7 +178,7 @@ impl Memo {
         let (mut seen, mut visited) = (HashSet::new(), HashSet::new());
         let mut open = vec![reads.clone()];
         while let Some(reads) = open.pop() {
-            for (read, _) in reads.iter() {
+            for (read, _) in &reads {
                 let Read::Attribute { of, name } = read else {
                     continue;
                 };
@@ -439,18 +439,12 @@ fn is_unchanged(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bo
         Read::Special { of, key } => {
             scope.special(*of, key).as_ref().unwrap_or(&Value::Null) == value
         }
-        Read::Instance { from, name } => {
-            scope.find(*from, name) == value.as_entity()
-        }
+        Read::Instance { from, name } => scope.find(*from, name) == value.as_entity(),
         Read::Instances(from) => {
             let count = scope.instances(*from).len();
             value.as_int().and_then(|known| usize::try_from(known).ok()) == Some(count)
         }
-        Read::Entity(_)
-        | Read::Input(_)
-        | Read::Env(_)
-        | Read::Local(_)
-        | Read::Path(_) => true,
+        Read::Entity(_) | Read::Input(_) | Read::Env(_) | Read::Local(_) | Read::Path(_) => true,
         Read::File(_) | Read::Volatile => false,
     }
 }

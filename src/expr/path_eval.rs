@@ -384,7 +384,8 @@ impl Evaluator {
             from,
             name: self.memo().intern_name(name),
         };
-        self.tracker().record_read(read, found.map(|of| self.scope().reference(of)));
+        self.tracker()
+            .record_read(read, found.map(|of| self.scope().reference(of)));
         found
     }
 

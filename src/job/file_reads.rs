@@ -70,7 +70,7 @@ impl Evaluation<'_> {
     /// Returns the paths that the inputs of a task name, and the script of its command.
     fn files_read(&self, task: &Task, reads: &Reads) -> Vec<PathBuf> {
         let mut paths = Vec::new();
-        for (read, value) in reads.iter() {
+        for (read, value) in reads {
             let Read::Input(name) = read else { continue };
             if !task.counts_in_digest(name) {
                 continue;
@@ -190,7 +190,10 @@ mod tests {
         assert_eq!(script("/bin/true"), "");
         assert_eq!(script("echo 'open"), "");
         let list = Value::list([Value::from("run.sh"), "x".into()]);
-        assert_eq!(script_word(&list, Some("run.sh")).as_deref(), Some("run.sh"));
+        assert_eq!(
+            script_word(&list, Some("run.sh")).as_deref(),
+            Some("run.sh")
+        );
         assert_eq!(script_word(&list, None), None);
     }
 

@@ -102,8 +102,8 @@ fn first_name(expression: &str) -> Option<&str> {
 /// Returns the name at the beginning of an expression if neither a template nor a type has it.
 fn unknown_name<'e>(expression: &'e str, service: &ServiceTemplate) -> Option<&'e str> {
     let name = first_name(expression)?;
-    let is_known = !expressions(expression, service).is_empty()
-        || service.types.is_derived_from(name, name);
+    let is_known =
+        !expressions(expression, service).is_empty() || service.types.is_derived_from(name, name);
     // A file with types alone has decorators for the templates of others.
     (!is_known && !service.topology.nodes.is_empty()).then_some(name)
 }

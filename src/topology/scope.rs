@@ -331,7 +331,9 @@ impl Topology {
             ".requirements" if matches!(entity.kind, EntityKind::Root) => {
                 self.references(self.declared_connections(of).to_vec())
             }
-            ".requirements" => self.references(entity.node().map_or(vec![], |n| n.requirements.clone())),
+            ".requirements" => {
+                self.references(entity.node().map_or(vec![], |n| n.requirements.clone()))
+            }
             ".primary_provider" => self.reference(self.primary_provider(of)?),
             ".relationships" => self.references(self.relationships_of(of)),
             ".targets" => self.relationship_ends(&entity.node()?.requirements, Self::target_of),

@@ -98,12 +98,18 @@ mod tests {
         let text = |key: &str| Value::entity(Handle(7), key.into(), None).to_string();
         assert_eq!(text("::web"), "NodeInstance('web')");
         assert_eq!(text("::root"), "TopologyInstance('::root')");
-        assert_eq!(text("::web::.artifacts::setup"), "ArtifactInstance('setup')");
+        assert_eq!(
+            text("::web::.artifacts::setup"),
+            "ArtifactInstance('setup')"
+        );
         assert_eq!(
             text("::web::.capabilities::[.name=host]"),
             "CapabilityInstance('::web::.capabilities::[.name=host]')"
         );
         let nested = Value::entity(Handle(7), "::db".into(), Some("app".into()));
-        assert_eq!(Value::list([nested]).to_string(), "[NodeInstance('app:db')]");
+        assert_eq!(
+            Value::list([nested]).to_string(),
+            "[NodeInstance('app:db')]"
+        );
     }
 }

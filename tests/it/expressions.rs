@@ -122,7 +122,11 @@ fn a_task_runs_again_when_the_script_that_it_runs_has_changed() {
         assert_eq!(deployed(&env), 0, "{configure}");
         env.write("scripts/run.sh", "#!/bin/sh\necho ran 2\n");
         let plan = env.unfurl(["plan"]).succeeds();
-        assert!(plan.stdout.contains("file scripts/run.sh"), "{}", plan.stdout);
+        assert!(
+            plan.stdout.contains("file scripts/run.sh"),
+            "{}",
+            plan.stdout
+        );
         assert_eq!(deployed(&env), 1, "{configure}");
         assert_eq!(deployed(&env), 0, "{configure}");
     }
@@ -136,8 +140,15 @@ fn a_script_artifact_runs_as_a_program_or_with_its_interpreter() {
         assert_eq!(deployed(&env), 1, "{name}");
         let said = &env.ensemble()["status"]["instances"]["node"]["attributes"]["said"];
         assert_eq!(said, "ran 1", "{name}");
-        let file = if name == "bash" { "scripts/run.sh" } else { "scripts/run.py" };
-        let changes = env.unfurl(["history", "--output", "json"]).succeeds().stdout;
+        let file = if name == "bash" {
+            "scripts/run.sh"
+        } else {
+            "scripts/run.py"
+        };
+        let changes = env
+            .unfurl(["history", "--output", "json"])
+            .succeeds()
+            .stdout;
         assert!(!changes.is_empty());
         let record = env.read("jobs.tsv");
         assert!(record.contains(&format!(",.file::{file}\t")), "{record}");
@@ -162,7 +173,9 @@ fn the_parts_of_an_expression_stand_beside_its_function() {
 
 #[test]
 fn an_instance_in_a_text_has_its_name_and_no_internal_number() {
-    let env = one_node("'{{ \"::node\" | eval }} {{ {\"get_nodes_of_type\": \"tosca.nodes.Root\"} | eval }}'");
+    let env = one_node(
+        "'{{ \"::node\" | eval }} {{ {\"get_nodes_of_type\": \"tosca.nodes.Root\"} | eval }}'",
+    );
     let plan = env.unfurl(["plan"]).succeeds();
     let text = "echo NodeInstance('node') NodeInstance('node')";
     assert!(plan.stdout.contains(text), "{}", plan.stdout);
@@ -190,7 +203,10 @@ fn an_instance_in_a_text_has_its_name_and_no_internal_number() {
         "type": "tosca.nodes.Root", "name": "node", "of": {"ref": "::node"}
     });
     assert_eq!(status["instances"]["node"]["attributes"], expected);
-    assert_eq!(status["outputs"]["node"], serde_json::json!({"ref": "::node"}));
+    assert_eq!(
+        status["outputs"]["node"],
+        serde_json::json!({"ref": "::node"})
+    );
 }
 
 #[test]

@@ -448,7 +448,12 @@ fn decorators_name_templates_and_types() {
       nothing: {properties: {p: none}}",
     );
     let run = env.unfurl(["validate"]).succeeds();
-    assert_eq!(run.stderr.matches("the decorator `").count(), 1, "{}", run.stderr);
+    assert_eq!(
+        run.stderr.matches("the decorator `").count(),
+        1,
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("the decorator `nothing` has no effect"));
     let outputs = deploy(&env)["outputs"].clone();
     let expected = serde_json::json!({"a": "type", "b": "type", "q": "dq", "c": "derived"});

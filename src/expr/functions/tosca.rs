@@ -165,7 +165,9 @@ pub(super) fn get_nodes_of_type(call: &FunctionCall<'_>) -> Result<LazyValue, Er
     let root = call.evaluator.scope().root(from);
     let every = call.evaluator.root_and_instances(from).into_iter();
     let matching = every.filter(|of| *of != root && call.evaluator.scope().is_type(*of, name));
-    Ok(LazyValue::Value(Value::list(matching.map(|of| call.evaluator.scope().reference(of)))))
+    Ok(LazyValue::Value(Value::list(
+        matching.map(|of| call.evaluator.scope().reference(of)),
+    )))
 }
 
 pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
