@@ -649,7 +649,7 @@ mod tests {
         Input("a") '10.0.0.1-80'
         Entity(Handle(2)) None
         Input("b") '10.0.0.1'
-        Instance { from: Handle(2), name: "host" } <instance 1>
+        Instance { from: Handle(2), name: "host" } NodeInstance('host')
         Attribute { of: Handle(1), name: "ip" } '10.0.0.1'
         Attribute { of: Handle(2), name: "port" } 80
         "#);

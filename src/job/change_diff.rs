@@ -249,17 +249,25 @@ impl Comparer<'_> {
 
     /// Adds the keys that may have changed, if only a digest shows a change.
     fn add_candidates(&self, mut candidates: Vec<String>, into: &mut Comparison) {
+        let mut reader = None;
         if candidates.iter().any(|key| key.starts_with(FILE_PREFIX)) {
             // The value of a path has changed only if the file at the path has.
             candidates.retain(|key| {
-                let value = self.current(key).value;
-                key.starts_with(FILE_PREFIX) || !value.is_ok_and(|value| is_of_file(&value))
+                let current = self.current(key);
+                let is_file = key.starts_with(FILE_PREFIX);
+                let is_kept = is_file || !current.value.as_ref().is_ok_and(is_of_file);
+                if !is_kept {
+                    let difference = self.difference(key, DifferenceSide::Unknown, &current);
+                    reader.get_or_insert(difference.span);
+                }
+                is_kept
             });
         }
         match <[String; 1]>::try_from(candidates) {
             Ok([only]) => {
-                let difference =
+                let mut difference =
                     self.difference(&only, DifferenceSide::Unknown, &self.current(&only));
+                difference.span = reader.unwrap_or(difference.span);
                 into.differences.push(difference);
             }
             Err(candidates) => {

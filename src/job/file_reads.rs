@@ -7,9 +7,8 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::engine::Engine;
 use super::evaluation::Evaluation;
-use super::task::{Task, TaskIndex};
+use super::task::Task;
 use crate::expr::{Read, Reads, Var};
 use crate::value::Value;
 
@@ -29,24 +28,6 @@ const MAX_READS: usize = 100;
 
 /// The configurator class that runs commands.
 const SHELL: &str = "unfurl.configurators.shell.ShellConfigurator";
-
-impl Engine {
-    /// Adds the files that recorded reads name, with their contents as they are before the task runs.
-    pub(super) fn commit_files(&mut self, index: TaskIndex, reads: &Reads) {
-        let task = &self.ledger.tasks[index];
-        let evaluation = self.evaluation();
-        let paths = evaluation.files_read(task, reads);
-        let known = |key: &String| !task.reads.files.contains_key(key);
-        let keys = paths.iter().filter_map(|path| evaluation.file_key(path));
-        let keys: Vec<String> = keys.filter(known).collect();
-        let found = keys
-            .into_iter()
-            .map(|key| (evaluation.file_digest(&key), key));
-        let found: Vec<_> = found.collect();
-        let files = &mut self.ledger.tasks[index].reads.files;
-        files.extend(found.into_iter().map(|(digest, key)| (key, digest)));
-    }
-}
 
 impl Evaluation<'_> {
     /// Returns the entries of a task's files, without those that have changed since the task read their path: the
@@ -68,7 +49,7 @@ impl Evaluation<'_> {
     }
 
     /// Returns the paths that the inputs of a task name, and the script of its command.
-    fn files_read(&self, task: &Task, reads: &Reads) -> Vec<PathBuf> {
+    pub(super) fn files_read(&self, task: &Task, reads: &Reads) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         for (read, value) in reads {
             let Read::Input(name) = read else { continue };
@@ -109,7 +90,7 @@ impl Evaluation<'_> {
     }
 
     /// Returns the record key of a file. None for the files of a job, and for temporary ones.
-    fn file_key(&self, path: &Path) -> Option<String> {
+    pub(super) fn file_key(&self, path: &Path) -> Option<String> {
         let base = &self.options.base_dir;
         let path = base.join(path);
         if path.starts_with(self.context.local_context.temp_dir()) {

@@ -158,6 +158,22 @@ impl Engine {
         self.commit_files(index, reads);
     }
 
+    /// Adds the files that recorded reads name, with their contents as they are before the task runs.
+    fn commit_files(&mut self, index: TaskIndex, reads: &Reads) {
+        let task = &self.ledger.tasks[index];
+        let evaluation = self.evaluation();
+        let paths = evaluation.files_read(task, reads);
+        let known = |key: &String| !task.reads.files.contains_key(key);
+        let keys = paths.iter().filter_map(|path| evaluation.file_key(path));
+        let keys: Vec<String> = keys.filter(known).collect();
+        let found = keys
+            .into_iter()
+            .map(|key| (evaluation.file_digest(&key), key));
+        let found: Vec<_> = found.collect();
+        let files = &mut self.ledger.tasks[index].reads.files;
+        files.extend(found.into_iter().map(|(digest, key)| (key, digest)));
+    }
+
     /// Sets an attribute on behalf of a task and records the change.
     pub(super) fn set_attribute(
         &mut self,

@@ -328,12 +328,7 @@ impl Topology {
             ".source" => self.reference_or_null(self.source_of(of)),
             ".target" => self.reference_or_null(self.target_of(of)),
             ".capabilities" => self.references(entity.node()?.capabilities.clone()),
-            ".requirements" if matches!(entity.kind, EntityKind::Root) => {
-                self.references(self.declared_connections(of).to_vec())
-            }
-            ".requirements" => {
-                self.references(entity.node().map_or(vec![], |n| n.requirements.clone()))
-            }
+            ".requirements" => self.references(self.requirements_of(of, entity)),
             ".primary_provider" => self.reference(self.primary_provider(of)?),
             ".relationships" => self.references(self.relationships_of(of)),
             ".targets" => self.relationship_ends(&entity.node()?.requirements, Self::target_of),
@@ -418,6 +413,13 @@ impl Topology {
             _ => false,
         };
         self.incoming(*owner).into_iter().filter(named).collect()
+    }
+
+    fn requirements_of(&self, of: Handle, entity: &Entity) -> Vec<Handle> {
+        match entity.kind {
+            EntityKind::Root => self.declared_connections(of).to_vec(),
+            _ => entity.node().map_or(vec![], |n| n.requirements.clone()),
+        }
     }
 
     /// Returns a map from relationship names to the entity at the other end, or to a list of several.
