@@ -8,6 +8,7 @@ mod named_task;
 mod registry;
 mod remote;
 mod result_template;
+mod script;
 mod shell;
 mod shell_run;
 mod source_problem;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::delegate::DelegateConfigurator;
 use super::named_task::TaskConfigurator;
+use super::script::Script;
 use super::shell::ShellConfigurator;
 use super::states::StatesConfigurator;
 use super::template::TemplateConfigurator;
@@ -84,7 +85,7 @@ fn shell_for_command(
     let shell = if runs_on_other_host(implementation) {
         ShellConfigurator::on_operation_host()
     } else {
-        ShellConfigurator::local()
+        ShellConfigurator::local().with_script(Script::of(implementation))
     };
     (Arc::new(shell), with_command(command, inputs))
 }

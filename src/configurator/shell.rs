@@ -1,6 +1,7 @@
 //! The Shell configurator: runs one command, on this machine or on the operation's host (rule U-k).
 
 use super::remote::RemoteCommandRun;
+use super::script::Script;
 use super::shell_run::{ShellRun, capture_limit, shell_script};
 use crate::expr::Error;
 use crate::task::{
@@ -14,6 +15,8 @@ use crate::value::{Map, Value};
 #[derive(Debug)]
 pub(super) struct ShellConfigurator {
     command_host: CommandHost,
+    /// The script that the command runs, if an artifact has it.
+    script: Option<Script>,
 }
 
 /// The machine that a command runs on.
@@ -28,6 +31,20 @@ impl ShellConfigurator {
     pub(super) fn local() -> Self {
         Self {
             command_host: CommandHost::Local,
+            script: None,
+        }
+    }
+
+    /// Returns the configurator for the command of a script.
+    pub(super) fn with_script(self, script: Option<Script>) -> Self {
+        Self { script, ..self }
+    }
+
+    /// Returns the command with the interpreter of its script, if it needs one.
+    fn with_interpreter(&self, command: Value, task: &TaskView<'_>) -> Value {
+        match &self.script {
+            Some(script) => script.with_interpreter(command, task),
+            None => command,
         }
     }
 
@@ -35,6 +52,7 @@ impl ShellConfigurator {
     pub(super) fn on_operation_host() -> Self {
         Self {
             command_host: CommandHost::OperationHost,
+            script: None,
         }
     }
 }
@@ -62,6 +80,7 @@ impl Configurator for ShellConfigurator {
         let Some(command) = command.filter(Value::is_truthy) else {
             return Err(ConfiguratorRefusal("missing command to execute".to_owned()));
         };
+        let command = self.with_interpreter(command, task);
         let shell = task.input("shell").ok().flatten();
         let shell = shell.is_some_and(|shell| shell.is_truthy());
         if let Some(words) = command.as_list()
@@ -97,6 +116,7 @@ impl Configurator for ShellConfigurator {
             .input("keeplines")?
             .is_some_and(|value| value.is_truthy());
         let command = one_line(command, keeplines);
+        let command = self.with_interpreter(command, task);
         // The file is for inspection and may be committed to a repository, so secrets are redacted.
         let script = shell_script(&command.redacted());
         let file = RenderedFile {

@@ -198,6 +198,12 @@ impl Inputs {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns what the last evaluation of an input read. None if it was not evaluated.
+    pub fn reads_of(&self, name: &str) -> Option<Reads> {
+        let evaluated = self.evaluated();
+        evaluated.get(name).map(|known| known.reads.clone())
+    }
+
     /// Returns the names of the inputs in the order of the source text.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.raw.keys()

@@ -2,7 +2,7 @@
 //! templates of one topology and records the reads. The plan, jobs and configurators call it; `resolve`,
 //! `path_eval`, `loops` and `template` hold the parts of the evaluation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Debug, Formatter};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -135,7 +135,8 @@ impl Evaluator {
             context.vars.set("inputs", Var::Bound(BoundItem(inputs)));
         }
         context.vars.set("SELF", Var::Attributes(task.target));
-        if let Some(Value::Entity(host)) = self.scope().special(task.target, ".parent") {
+        let host = self.scope().special(task.target, ".parent");
+        if let Some(host) = host.as_ref().and_then(Value::as_entity) {
             context.vars.set("HOST", Var::Attributes(host));
         }
         let EvaluatorState {
@@ -314,8 +315,9 @@ impl Evaluator {
             })
             .collect();
         for (of, name) in unknown {
-            let value = self.unrecorded_attribute(of, &name);
-            reads.add(Read::Attribute { of, name }, value);
+            if let Some(value) = self.unrecorded_attribute(of, &name) {
+                reads.set_value(&Read::Attribute { of, name }, value);
+            }
         }
         reads
     }
@@ -326,6 +328,16 @@ impl Evaluator {
     pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
         let mut compute = |of: Handle, name: &str| self.unrecorded_attribute(of, name);
         self.memo().closure_with(reads, cap, &mut compute)
+    }
+
+    /// Returns the attributes of [`closure`](Self::closure) that Unfurl sees as well: it does not see what
+    /// `get_property` reads. None if these are all of them.
+    pub fn seen_by_upstream(
+        &self,
+        reads: &Reads,
+        cap: usize,
+    ) -> Option<HashSet<(Handle, Arc<str>)>> {
+        self.memo().seen_by_upstream(reads, cap)
     }
 
     /// Records that an expression can access the attributes of an entity, which fixes the position of the
@@ -368,7 +380,7 @@ impl Evaluator {
         if !self.tracker().begin_input(of, name) {
             return Ok(Some(Value::Null));
         }
-        let scene = scene.at(LazyValue::entity(scene.context.target));
+        let scene = scene.at(LazyValue::Entity(scene.context.target));
         let value = {
             let _name = budget::enter(name);
             let value = budget::check().and_then(|()| self.evaluate_raw(raw, &scene, None));
@@ -465,6 +477,13 @@ impl Evaluator {
     pub(super) fn record_file_read(&self, path: &Path) {
         self.tracker()
             .record_read(Read::File(path.to_owned()), None);
+    }
+
+    /// Records a read of a path or file whose contents count for the reader.
+    pub(super) fn record_path_read(&self, path: &Path) {
+        self.record_file_read(path);
+        self.tracker()
+            .record_read(Read::Path(path.to_owned()), None);
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {
@@ -630,7 +649,7 @@ mod tests {
         Input("a") '10.0.0.1-80'
         Entity(Handle(2)) None
         Input("b") '10.0.0.1'
-        Instance { from: Handle(2), name: "host" } <instance 1>
+        Instance { from: Handle(2), name: "host" } NodeInstance('host')
         Attribute { of: Handle(1), name: "ip" } '10.0.0.1'
         Attribute { of: Handle(2), name: "port" } 80
         "#);

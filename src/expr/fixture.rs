@@ -155,7 +155,11 @@ impl Scope for FakeScope {
     fn special(&self, of: Handle, key: &str) -> Option<Value> {
         let state = self.state();
         let entity = &state.entities[of.0 as usize];
-        let hosts = || Value::list(entity.hosts.iter().copied().map(Value::Entity));
+        let reference = |of: Handle| {
+            let name = &state.entities[of.0 as usize].name;
+            Value::entity(of, format!("::{name}").into(), None)
+        };
+        let hosts = || Value::list(entity.hosts.iter().copied().map(reference));
         let parent = entity.hosts.first().copied().unwrap_or(Handle(0));
         Some(match key {
             ".name" => entity.name.as_str().into(),
@@ -163,13 +167,8 @@ impl Scope for FakeScope {
             ".type" => "unfurl.nodes.Generic".into(),
             ".status" => 1.into(),
             ".hosted_on" => hosts(),
-            ".targets" => Value::map(
-                entity
-                    .hosts
-                    .iter()
-                    .map(|host| ("host", Value::Entity(*host))),
-            ),
-            ".." | ".parent" => Value::Entity(parent),
+            ".targets" => Value::map(entity.hosts.iter().map(|host| ("host", reference(*host)))),
+            ".." | ".parent" => reference(parent),
             ".ancestors" => {
                 let mut ancestors = vec![of];
                 while let Some(host) = state.entities[ancestors[ancestors.len() - 1].0 as usize]
@@ -179,12 +178,12 @@ impl Scope for FakeScope {
                     ancestors.push(*host);
                 }
                 ancestors.push(Handle(0));
-                Value::list(ancestors.into_iter().map(Value::Entity))
+                Value::list(ancestors.into_iter().map(reference))
             }
             ".instances" | ".sources" => {
                 let on = |place: &usize| state.entities[*place].hosts.contains(&of);
                 let found: Vec<_> = (0..state.entities.len()).filter(on).collect();
-                let handle = |place: usize| Value::Entity(Handle(place.try_into().unwrap()));
+                let handle = |place: usize| reference(Handle(place.try_into().unwrap()));
                 match key {
                     ".sources" => {
                         Value::map(found.into_iter().map(|place| ("host", handle(place))))

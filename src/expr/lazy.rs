@@ -12,12 +12,15 @@ use super::memo::AttributeSlot;
 #[derive(Debug, Clone)]
 pub(super) enum LazyValue {
     Value(Value),
+    Entity(Handle),
     Lazy(Arc<LazyCollection>),
     Attributes(Handle),
     /// The instances of the topology that contains the entity, by name, including its root.
     AllInstances(Handle),
     /// The attributes of an entity as its base types define them, this many levels up (`.super`).
     Super(Handle, u32),
+    /// The template of an entity (`.template`).
+    Template(Handle),
     /// The root of a topology as templates see it: inputs, outputs and instances by name.
     Topology(Handle),
     /// The inputs of a task and the scene that they are evaluated in.
@@ -52,7 +55,7 @@ impl Scene {
     /// Creates a scene whose current item is the target of the context.
     pub(super) fn new(context: Context) -> Self {
         Self {
-            current: LazyValue::entity(context.target),
+            current: LazyValue::Entity(context.target),
             context,
             looping: false,
         }
@@ -72,18 +75,20 @@ impl Scene {
 }
 
 impl LazyValue {
-    pub(super) fn entity(handle: Handle) -> Self {
-        Self::Value(Value::Entity(handle))
-    }
-
     /// Returns the entity, if the value is one or stands for the attributes of one.
     pub(super) fn as_entity(&self) -> Option<Handle> {
         match self {
-            Self::Attributes(of) => Some(*of),
-            Self::Value(value) => match value.reveal() {
-                Value::Entity(handle) => Some(*handle),
-                _ => None,
-            },
+            Self::Attributes(of) | Self::Entity(of) => Some(*of),
+            Self::Value(value) => value.as_entity(),
+            _ => None,
+        }
+    }
+
+    /// Returns the entity, if the value is one without a mark.
+    pub(super) fn plain_entity(&self) -> Option<Handle> {
+        match self {
+            Self::Entity(of) => Some(*of),
+            Self::Value(Value::Entity(entity)) => Some(entity.handle()),
             _ => None,
         }
     }

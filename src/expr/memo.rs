@@ -19,7 +19,7 @@ use super::scope::Scope;
 
 /// The attributes evaluated during a job and the reads that each of them depends on.
 #[derive(Debug, Default)]
-pub struct Memo(Mutex<MemoState>, AtomicBool);
+pub struct Memo(Mutex<MemoState>, AtomicBool, AtomicBool);
 
 #[derive(Debug, Default)]
 struct MemoState {
@@ -161,6 +161,40 @@ impl Memo {
             }
         }
         found.into_iter().collect()
+    }
+
+    /// Notes that an evaluation has read a property that Unfurl does not see.
+    pub(super) fn note_unseen_read(&self) {
+        self.2.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the attributes that were read directly or through other attributes and that Unfurl sees. None if it
+    /// sees all of them.
+    pub(super) fn seen_by_upstream(
+        &self,
+        reads: &Reads,
+        cap: usize,
+    ) -> Option<HashSet<(Handle, Arc<str>)>> {
+        if !self.2.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (mut seen, mut visited) = (HashSet::new(), HashSet::new());
+        let mut open = vec![reads.clone()];
+        while let Some(reads) = open.pop() {
+            for (read, _) in &reads {
+                let Read::Attribute { of, name } = read else {
+                    continue;
+                };
+                let attribute = (*of, Arc::clone(name));
+                if reads.is_seen(read) {
+                    seen.insert(attribute.clone());
+                }
+                if visited.len() < cap && visited.insert(attribute) {
+                    open.extend(self.reads_by_part(*of, name));
+                }
+            }
+        }
+        Some(seen)
     }
 
     /// Notes that an evaluation has read a value of `locals`.
@@ -413,15 +447,12 @@ fn is_unchanged(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bo
         Read::Special { of, key } => {
             scope.special(*of, key).as_ref().unwrap_or(&Value::Null) == value
         }
-        Read::Instance { from, name } => {
-            let found = scope.find(*from, name).map_or(Value::Null, Value::Entity);
-            found == *value
-        }
+        Read::Instance { from, name } => scope.find(*from, name) == value.as_entity(),
         Read::Instances(from) => {
             let count = scope.instances(*from).len();
             value.as_int().and_then(|known| usize::try_from(known).ok()) == Some(count)
         }
-        Read::Entity(_) | Read::Input(_) | Read::Env(_) | Read::Local(_) => true,
+        Read::Entity(_) | Read::Input(_) | Read::Env(_) | Read::Local(_) | Read::Path(_) => true,
         Read::File(_) | Read::Volatile => false,
     }
 }

@@ -88,7 +88,7 @@ impl Evaluator {
         match self.special(of, ".ancestors") {
             Some(Value::List(items)) => items.iter().cloned().map(LazyValue::Value).collect(),
             Some(other) => vec![LazyValue::Value(other)],
-            None => vec![LazyValue::entity(of)],
+            None => vec![LazyValue::Entity(of)],
         }
     }
 
@@ -240,12 +240,13 @@ impl Evaluator {
     ) -> Result<Option<LazyValue>, Error> {
         match item {
             LazyValue::AllInstances(from) => {
-                Ok(self.find_instance(*from, name).map(LazyValue::entity))
+                Ok(self.find_instance(*from, name).map(LazyValue::Entity))
             }
             LazyValue::Connections(connections) => {
                 Ok(self.connection_at(connections, name).map(LazyValue::Value))
             }
             LazyValue::Super(of, level) => self.inherited(*of, name, *level),
+            LazyValue::Template(of) => Ok(self.template_key(*of, name).map(LazyValue::Value)),
             LazyValue::Inputs(inputs, scene) => Ok(self
                 .evaluate_input(inputs, name, scene)?
                 .map(LazyValue::Value)),
@@ -254,7 +255,7 @@ impl Evaluator {
                 _ => {
                     let names = self.special(*root, ".topology");
                     let known = names.as_ref().and_then(|names| names.get(name)).cloned();
-                    let found = || self.find_instance(*root, name).map(LazyValue::entity);
+                    let found = || self.find_instance(*root, name).map(LazyValue::Entity);
                     Ok(known.map(LazyValue::Value).or_else(found))
                 }
             },
@@ -272,7 +273,8 @@ impl Evaluator {
                 }
                 _ => Ok(None),
             },
-            LazyValue::Attributes(of) | LazyValue::Value(Value::Entity(of)) => {
+            LazyValue::Value(Value::Entity(of)) => self.get_entity_key(of.handle(), name, scene),
+            LazyValue::Attributes(of) | LazyValue::Entity(of) => {
                 self.get_entity_key(*of, name, scene)
             }
             LazyValue::Value(marked @ (Value::Sensitive(_) | Value::Data(_))) => {
@@ -299,7 +301,7 @@ impl Evaluator {
             return self.attribute_item(of, name);
         }
         match name {
-            "." => Ok(Some(LazyValue::entity(of))),
+            "." => Ok(Some(LazyValue::Entity(of))),
             ".all" => Ok(Some(LazyValue::AllInstances(of))),
             ".super" => {
                 let level = match scene.context.vars.get(".super") {
@@ -309,6 +311,7 @@ impl Evaluator {
                 Ok(Some(LazyValue::Super(of, level + 1)))
             }
             ".attributes" => Ok(Some(LazyValue::Attributes(of))),
+            ".template" => Ok(Some(LazyValue::Template(of))),
             ".path" => self
                 .path_of(of, scene)
                 .map(|path| path.map(LazyValue::Value)),
@@ -323,19 +326,28 @@ impl Evaluator {
         }
     }
 
+    /// Returns a property of the template of an entity. Templates have the same few as in Unfurl.
+    fn template_key(&self, of: Handle, name: &str) -> Option<Value> {
+        match name {
+            "name" | ".name" | "uri" | ".uri" => self.special(of, ".template"),
+            "type" | ".type" => self.special(of, ".type"),
+            _ => None,
+        }
+    }
+
     /// Returns the connection of a name, or the first one of a type. The type may lack its namespace.
     fn connection_at(&self, connections: &Map, key: &str) -> Option<Value> {
         if let Some(named) = connections.get(key) {
             return Some(named.clone());
         }
         let is_of_type = |connection: &&Value| {
-            let Value::Entity(of) = connection.reveal() else {
+            let Some(of) = connection.as_entity() else {
                 return false;
             };
-            let own = self.scope().special(*of, ".type");
+            let own = self.scope().special(of, ".type");
             let own = own.as_ref().and_then(Value::as_str).unwrap_or_default();
             let local = own.rsplit('.').next().unwrap_or_default();
-            local == key || self.scope().is_type(*of, key)
+            local == key || self.scope().is_type(of, key)
         };
         connections.values().find(is_of_type).cloned()
     }
@@ -372,7 +384,8 @@ impl Evaluator {
             from,
             name: self.memo().intern_name(name),
         };
-        self.tracker().record_read(read, found.map(Value::Entity));
+        self.tracker()
+            .record_read(read, found.map(|of| self.scope().reference(of)));
         found
     }
 
@@ -406,7 +419,7 @@ impl Evaluator {
             LazyValue::AllInstances(from) => self
                 .root_and_instances(*from)
                 .into_iter()
-                .map(LazyValue::entity)
+                .map(LazyValue::Entity)
                 .collect(),
             LazyValue::Attributes(of) => {
                 let mut values = Vec::new();
@@ -450,6 +463,8 @@ impl Evaluator {
                 .map(LazyValue::Value)
                 .collect(),
             LazyValue::Topology(_)
+            | LazyValue::Entity(_)
+            | LazyValue::Template(_)
             | LazyValue::Super(..)
             | LazyValue::Break
             | LazyValue::Continue => return Ok(None),

@@ -1,6 +1,7 @@
 //! The record of the reads of an evaluation. The memo uses it to check whether a stored value is still
 //! valid, and the job to record the dependencies of a task.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub enum Read {
     Local(Arc<str>),
     /// A file, or a directory whose tree counts.
     File(PathBuf),
+    /// A path, or a file that was read, whose contents count for the reader.
+    Path(PathBuf),
     /// A special key of an entity, such as `.targets`.
     Special {
         of: Handle,
@@ -52,7 +55,11 @@ pub enum Read {
 /// The value of a read is the value at that time, or null if it is not known. The writes that the
 /// evaluation requested go with its reads.
 #[derive(Debug, Clone, Default)]
-pub struct Reads(indexmap::IndexMap<Read, Value>, RequestedWrites);
+pub struct Reads(
+    indexmap::IndexMap<Read, Value>,
+    RequestedWrites,
+    HashSet<Read>,
+);
 
 impl Reads {
     pub fn iter(&self) -> indexmap::map::Iter<'_, Read, Value> {
@@ -72,18 +79,41 @@ impl Reads {
         self.0.get(read)
     }
 
+    /// Marks reads that Unfurl does not see, because it reads the model instead of the instance.
+    pub(super) fn mark_unseen(&mut self, is_unseen: impl Fn(&Read) -> bool) {
+        let unseen = self.0.keys().filter(|read| is_unseen(read)).cloned();
+        self.2.extend(unseen);
+    }
+
+    /// Whether Unfurl sees a read.
+    pub(super) fn is_seen(&self, read: &Read) -> bool {
+        !self.2.contains(read)
+    }
+
     /// Adds a read. Its position is that of the first access; its value is the last known one.
     pub fn add(&mut self, read: Read, value: Option<Value>) {
+        self.2.remove(&read);
         let entry = self.0.entry(read).or_default();
         if let Some(value) = value {
             *entry = value;
         }
     }
 
+    /// Sets the value of a read that is there already.
+    pub(super) fn set_value(&mut self, read: &Read, value: Value) {
+        if let Some(known) = self.0.get_mut(read) {
+            *known = value;
+        }
+    }
+
     /// Adds the reads and the requested writes of another collection.
     pub fn append(&mut self, other: &Self) {
         for (read, value) in &other.0 {
+            let is_new_or_unseen = !self.0.contains_key(read) || self.2.contains(read);
             self.add(read.clone(), Some(value.clone()));
+            if is_new_or_unseen && other.2.contains(read) {
+                self.2.insert(read.clone());
+            }
         }
         self.1.append(&other.1);
     }

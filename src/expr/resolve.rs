@@ -48,7 +48,9 @@ impl Evaluator {
             self.tracker().record_read(read, Some(value.clone()));
             return Ok(Some(match value {
                 // The inputs and outputs of a topology are entities, which appear as a map of values.
-                Value::Entity(held) if of == self.scope().root(of) => LazyValue::Attributes(held),
+                Value::Entity(held) if of == self.scope().root(of) => {
+                    LazyValue::Attributes(held.handle())
+                }
                 value => LazyValue::Value(value),
             }));
         }
@@ -307,6 +309,8 @@ impl Evaluator {
     pub(super) fn value_of(&self, item: LazyValue) -> Result<Value, Error> {
         match item {
             LazyValue::Value(value) => Ok(value),
+            LazyValue::Entity(of) => Ok(self.scope().reference(of)),
+            LazyValue::Template(of) => Ok(self.special(of, ".template").unwrap_or_default()),
             LazyValue::Lazy(lazy) => match &lazy.slot {
                 Some(slot) => self.evaluate_slot(slot, &lazy.raw, &lazy.scene, false),
                 None => self.evaluate_raw(&lazy.raw, &lazy.scene, None),
@@ -323,7 +327,7 @@ impl Evaluator {
             LazyValue::AllInstances(from) => {
                 let mut values = Map::new();
                 for handle in self.root_and_instances(from) {
-                    values.insert(self.name_of(handle), Value::Entity(handle));
+                    values.insert(self.name_of(handle), self.scope().reference(handle));
                 }
                 Ok(values.into())
             }

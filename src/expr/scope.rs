@@ -50,6 +50,11 @@ pub trait Scope: Send + Sync {
     /// Returns the key that identifies an entity in records and messages, such as `::web`.
     fn key(&self, of: Handle) -> Arc<str>;
 
+    /// Returns a value that refers to an entity.
+    fn reference(&self, of: Handle) -> Value {
+        Value::entity(of, self.key(of), None)
+    }
+
     /// Whether an entity has a type or one derived from it.
     fn is_type(&self, of: Handle, type_name: &str) -> bool;
 

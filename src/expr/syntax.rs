@@ -55,6 +55,9 @@ impl<'a> Expression<'a> {
     }
 
     /// Parses a query, which is any expression, including a bare path or function.
+    ///
+    /// The parts may stand beside a function too, unless the function stands alone. `foreach` beside a
+    /// function stays with it, because the call refuses it.
     pub(super) fn parse_query(raw: &'a Value) -> Self {
         let bare = Self {
             source: raw,
@@ -68,20 +71,20 @@ impl<'a> Expression<'a> {
         if map.keys().next().is_some_and(|first| is_stand_alone(first)) {
             return bare;
         }
-        let Some(source) = map.get("eval").or_else(|| map.get("ref")) else {
-            return bare;
-        };
+        let expression = map.get("eval").or_else(|| map.get("ref"));
         Self {
-            source,
+            source: expression.unwrap_or(raw),
             // Variables are evaluated, and data never is.
             vars: map
                 .get("vars")
                 .filter(|vars| !vars.own_marks().data)
                 .and_then(Value::as_map),
-            foreach: map.get("foreach").filter(|part| part.is_truthy()),
+            foreach: map
+                .get("foreach")
+                .filter(|part| expression.is_some() && part.is_truthy()),
             select: map.get("select").filter(|part| part.is_truthy()),
             strict: map.get("strict").and_then(StrictMode::parse),
-            base_dir: map.get("base_dir").and_then(Value::as_str),
+            base_dir: expression.and(map.get("base_dir")).and_then(Value::as_str),
         }
     }
 }

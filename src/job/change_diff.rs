@@ -11,6 +11,7 @@ use indexmap::{IndexMap, IndexSet};
 use super::change::DetectedChange;
 use super::digest::{AS_WRITTEN_PREFIX, ENVIRONMENT_KEY, written_value};
 use super::evaluation::{Evaluation, ScopedEvaluator};
+use super::file_reads::FILE_PREFIX;
 use super::history::{LastOperation, RecordedReads};
 use super::live_attributes::is_live;
 use super::recorded_form::{as_recorded, can_be_equal, hide_like, mentions_secret};
@@ -247,14 +248,35 @@ impl Comparer<'_> {
     }
 
     /// Adds the keys that may have changed, if only a digest shows a change.
-    fn add_candidates(&self, candidates: Vec<String>, into: &mut Comparison) {
+    fn add_candidates(&self, mut candidates: Vec<String>, into: &mut Comparison) {
+        let mut reader = None;
+        if candidates.iter().any(|key| key.starts_with(FILE_PREFIX)) {
+            // The value of a path has changed only if the file at the path has.
+            candidates.retain(|key| {
+                let current = self.current(key);
+                let is_file = key.starts_with(FILE_PREFIX);
+                let is_kept = is_file || !current.value.as_ref().is_ok_and(is_of_file);
+                if !is_kept {
+                    let difference = self.difference(key, DifferenceSide::Unknown, &current);
+                    reader.get_or_insert(difference.span);
+                }
+                is_kept
+            });
+        }
         match <[String; 1]>::try_from(candidates) {
             Ok([only]) => {
-                let difference =
+                let mut difference =
                     self.difference(&only, DifferenceSide::Unknown, &self.current(&only));
+                difference.span = reader.unwrap_or(difference.span);
                 into.differences.push(difference);
             }
-            Err(candidates) => into.candidates = candidates,
+            Err(candidates) => {
+                let name = |key: String| match key.strip_prefix(FILE_PREFIX) {
+                    Some(path) => path.to_owned(),
+                    None => key,
+                };
+                into.candidates = candidates.into_iter().map(name).collect();
+            }
         }
     }
 
@@ -358,7 +380,10 @@ impl Comparer<'_> {
         let topology = &self.evaluation.topology;
         let (mut kind, mut of) = (DifferenceKind::Property, None);
         let (mut name, mut span) = (key.to_owned(), Span::NONE);
-        if key == ENVIRONMENT_KEY {
+        if let Some(path) = key.strip_prefix(FILE_PREFIX) {
+            (kind, name) = (DifferenceKind::File, path.to_owned());
+            span = self.task.spec.operation.place();
+        } else if key == ENVIRONMENT_KEY {
             (kind, name) = (DifferenceKind::Environment, "of the commands".to_owned());
             let implementation = self.task.spec.operation.implementation.as_ref();
             span = implementation.map_or(Span::NONE, |it| it.span);
@@ -413,6 +438,8 @@ impl CurrentValue {
             return DifferenceSide::Missing;
         }
         match &self.value {
+            Ok(Value::Null) if key.starts_with(FILE_PREFIX) => DifferenceSide::Missing,
+            Ok(_) if key.starts_with(FILE_PREFIX) => DifferenceSide::Unknown,
             Ok(value) => DifferenceSide::Value(as_recorded(value)),
             Err(why) => DifferenceSide::Failed(why.clone()),
         }
@@ -457,6 +484,17 @@ fn is_hidden(value: &Result<Value, String>, old: &DifferenceSide) -> bool {
         .as_ref()
         .is_ok_and(|value| value.has_sensitive() || is_external(value));
     outside || matches!(old, DifferenceSide::Value(value) if mentions_secret(value))
+}
+
+fn is_of_file(value: &Value) -> bool {
+    match value {
+        Value::External(external) => {
+            matches!(external.kind, ExternalKind::File | ExternalKind::Path)
+        }
+        Value::List(items) => items.iter().any(is_of_file),
+        Value::Map(map) => map.values().any(is_of_file),
+        _ => false,
+    }
 }
 
 fn is_external(value: &Value) -> bool {

@@ -20,7 +20,7 @@ impl Evaluation<'_> {
         let connections = self.topology.task_connections(target, host);
         let named = connections.into_iter().map(|connection| {
             let name = self.topology.entity(connection).name.shared();
-            (name, Value::Entity(connection))
+            (name, self.topology.reference(connection))
         });
         named.collect()
     }
@@ -36,7 +36,7 @@ impl Evaluation<'_> {
         let Some(Var::Connections(connections)) = context.vars.get(CONNECTIONS) else {
             return Ok(Vec::new());
         };
-        let handles: Vec<Handle> = connections.values().filter_map(handle_of).collect();
+        let handles: Vec<Handle> = connections.values().filter_map(Value::as_entity).collect();
         let chosen = self.topology.one_of_each_type(&handles);
         let variables_with = |evaluator: &Evaluator| {
             let topology = &self.topology;
@@ -56,12 +56,5 @@ impl Evaluation<'_> {
 
     pub(super) fn connections_variable(&self, target: Handle, operation: &Operation) -> Var {
         Var::Connections(Arc::new(self.connections_of_task(target, operation)))
-    }
-}
-
-fn handle_of(connection: &Value) -> Option<Handle> {
-    match connection {
-        Value::Entity(of) => Some(*of),
-        _ => None,
     }
 }

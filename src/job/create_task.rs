@@ -167,10 +167,11 @@ impl Evaluation<'_> {
         vars.set("task", Var::Value(settings));
         let connections = self.connections_variable(task.spec.target, &task.spec.operation);
         vars.set(CONNECTIONS, connections);
-        let artifact = task.spec.artifact.map_or(Value::Null, Value::Entity);
+        let artifact = task.spec.artifact;
+        let artifact = artifact.map_or(Value::Null, |of| self.topology.reference(of));
         vars.set("implementation", Var::Value(artifact));
         if let Some(host) = self.operation_host(task.spec.target, &task.spec.operation) {
-            vars.set("OPERATION_HOST", Var::Value(Value::Entity(host)));
+            vars.set("OPERATION_HOST", Var::Value(self.topology.reference(host)));
         }
         let arguments = Value::map([("eval", Value::from("$inputs::arguments"))]);
         vars.set("arguments", Var::Lazy(arguments));

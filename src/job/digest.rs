@@ -1,6 +1,7 @@
 //! Digests of the values that a task has read, as its record stores them for change detection.
 
 use super::evaluation::Evaluation;
+use super::file_reads::FILE_PREFIX;
 use super::task::Task;
 use crate::expr::{Error, Evaluator};
 use crate::secret::KeyName;
@@ -94,7 +95,7 @@ impl Evaluation<'_> {
                 if !put.contains(&key) {
                     put.push(key);
                 }
-            } else {
+            } else if dependency.in_digest {
                 add(key, &dependency.value);
             }
         }
@@ -118,6 +119,12 @@ impl Evaluation<'_> {
     }
 
     fn entries(&self, task: &Task) -> DigestEntries {
+        let mut entries = self.value_entries(task);
+        entries.extend(self.file_entries(task));
+        entries
+    }
+
+    fn value_entries(&self, task: &Task) -> DigestEntries {
         if self.compares_model_only(task) {
             return self.model_entries(task);
         }
@@ -165,6 +172,9 @@ impl Evaluation<'_> {
     ) -> Result<Value, Error> {
         if key == ENVIRONMENT_KEY {
             return operation_environment(task, evaluator);
+        }
+        if key.starts_with(FILE_PREFIX) {
+            return Ok(self.file_digest(key));
         }
         if let Some(name) = key.strip_prefix(AS_WRITTEN_PREFIX) {
             return Ok(written_value(task, name).unwrap_or_default());

@@ -19,6 +19,7 @@ mod engine;
 mod evaluation;
 mod event;
 mod execution;
+mod file_reads;
 mod finish;
 mod forecast;
 mod found_statuses;

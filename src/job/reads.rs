@@ -47,21 +47,29 @@ impl Engine {
         let task = &mut self.ledger.tasks[index];
         task.writes.requested.append(reads.writes());
         let task = &self.ledger.tasks[index];
-        let closure = self
-            .evaluation()
-            .evaluator_for(task)
-            .closure(reads, MAX_DEPENDENCIES);
+        let (closure, seen) = {
+            let evaluator = self.evaluation().evaluator_for(task);
+            let closure = evaluator.closure(reads, MAX_DEPENDENCIES);
+            (closure, evaluator.seen_by_upstream(reads, MAX_DEPENDENCIES))
+        };
         for (of, name, value) in closure {
             if of == self.topology.inputs() {
                 read_inputs = true;
                 continue;
             }
+            let is_seen = seen
+                .as_ref()
+                .is_none_or(|seen| seen.contains(&(of, Arc::clone(&name))));
             let of = self.topology.stand_in(of).unwrap_or(of);
             let Some(live) = self.observe_one(of, &name, value.clone()) else {
                 continue;
             };
             let value = self.evaluation().mark_local(of, &name, value);
+            let dependencies = &self.ledger.tasks[index].reads.dependencies;
+            let known = dependencies.get(&(of, Arc::clone(&name)));
+            let was_seen = known.is_some_and(|known| known.in_digest && !known.write_only);
             let dependency = TaskDependency {
+                in_digest: is_seen || was_seen || live,
                 value,
                 live,
                 write_only: false,
@@ -76,6 +84,7 @@ impl Engine {
                 .mark_locals(self.topology.inputs(), inputs);
             let value = Value::from(inputs);
             let dependency = TaskDependency {
+                in_digest: true,
                 value,
                 live: false,
                 write_only: false,
@@ -147,6 +156,23 @@ impl Engine {
         });
         let inputs: Vec<_> = inputs.collect();
         self.ledger.tasks[index].reads.resolved.extend(inputs);
+        self.commit_files(index, reads);
+    }
+
+    /// Adds the files that recorded reads name, with their contents as they are before the task runs.
+    fn commit_files(&mut self, index: TaskIndex, reads: &Reads) {
+        let task = &self.ledger.tasks[index];
+        let evaluation = self.evaluation();
+        let paths = evaluation.files_read(task, reads);
+        let known = |key: &String| !task.reads.files.contains_key(key);
+        let keys = paths.iter().filter_map(|path| evaluation.file_key(path));
+        let keys: Vec<String> = keys.filter(known).collect();
+        let found = keys
+            .into_iter()
+            .map(|key| (evaluation.file_digest(&key), key));
+        let found: Vec<_> = found.collect();
+        let files = &mut self.ledger.tasks[index].reads.files;
+        files.extend(found.into_iter().map(|(digest, key)| (key, digest)));
     }
 
     /// Sets an attribute on behalf of a task and records the change.
@@ -180,6 +206,7 @@ impl Engine {
                 dependency.live = true;
             })
             .or_insert(TaskDependency {
+                in_digest: true,
                 value,
                 live: true,
                 write_only: true,

@@ -16,7 +16,7 @@ pub(super) fn as_recorded(value: &Value) -> Value {
             map.iter()
                 .map(|(key, value)| (Arc::clone(key), as_recorded(value))),
         ),
-        Value::Entity(_) => Value::Null,
+        Value::Entity(entity) => entity.expression().clone(),
         Value::Data(inner) => as_recorded(&inner.with_externals_resolved()),
         other => other.clone(),
     }

@@ -102,7 +102,9 @@ impl Evaluation<'_> {
     fn subtask(&self, caller: &Task, subtask: &Subtask) -> Result<Task, String> {
         let target = match &subtask.target {
             None => caller.spec.target,
-            Some(Value::Entity(handle)) if self.topology.get(*handle).is_some() => *handle,
+            Some(Value::Entity(entity)) if self.topology.get(entity.handle()).is_some() => {
+                entity.handle()
+            }
             Some(Value::Entity(_)) => {
                 let message = "cannot delegate to an operation of another ensemble's instance";
                 return Err(message.to_owned());

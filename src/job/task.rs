@@ -22,6 +22,8 @@ pub type TaskIndex = usize;
 /// An attribute that a task has read or written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskDependency {
+    /// Whether Unfurl (Python) would list it in its digest.
+    pub in_digest: bool,
     pub value: Value,
     /// Whether the attribute is live, in which case the status of its entity counts.
     pub live: bool,
@@ -94,6 +96,8 @@ pub struct TaskReads {
     pub dependencies: IndexMap<(Handle, Arc<str>), TaskDependency>,
     /// Values read, by record key: the basis of the exact digest.
     pub exact: IndexMap<String, Value>,
+    /// Files that the inputs name, by record key, with their digests before the task ran.
+    pub files: IndexMap<String, Value>,
 }
 
 /// The changes of files that the expressions of a task request.

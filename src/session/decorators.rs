@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Span};
 use crate::expr::{Context, Evaluator};
 use crate::topology::Topology;
-use crate::tosca::{Decorator, ServiceTemplate};
+use crate::tosca::{Decorator, NodeTemplate, ServiceTemplate};
 use crate::value::{Handle, Value};
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
@@ -21,12 +21,11 @@ pub(crate) fn decorated_templates(
 ) -> Mapping {
     let mut changed = Mapping::default();
     for decorator in &service.decorators {
-        let has_templates = !service.topology.nodes.is_empty();
-        if has_templates && !decorator.expression.starts_with("::") {
-            let message = format!("the decorator `{}` has no effect", decorator.expression);
-            let help = "write `::TEMPLATE`: names of types and of templates without `::` are not supported";
-            let warning = Diagnostic::warning(message).label(decorator.span, "ignored");
-            problems.push(warning.help(help));
+        if let Some(name) = unknown_name(&decorator.expression, service) {
+            let message = format!("the decorator `{name}` has no effect");
+            let warning = Diagnostic::warning(message).check(Check::UnknownTemplate);
+            let warning = warning.label(decorator.span, "there is no such node template or type");
+            problems.push(warning.help("correct the name, or remove the decorator"));
         }
         let result = apply(decorator, service, topology, evaluator, &mut changed);
         if let Err(message) = result {
@@ -44,12 +43,12 @@ fn apply(
     evaluator: &Evaluator,
     changed: &mut Mapping,
 ) -> Result<(), String> {
-    let expression = Value::Str(Arc::clone(&decorator.expression));
-    let found = evaluator.query(&expression, &Context::new(topology.root()));
-    let found = found.map_err(|error| error.to_string())?;
     let mut entities = Vec::new();
-    for value in &found {
-        collect(value, &mut entities);
+    for expression in expressions(&decorator.expression, service) {
+        let found = evaluator.query(&Value::from(expression), &Context::new(topology.root()));
+        for value in &found.map_err(|error| error.to_string())? {
+            collect(value, &mut entities);
+        }
     }
     for of in entities {
         let Some(node) = topology.get(of).and_then(|entity| entity.node()) else {
@@ -73,16 +72,48 @@ fn apply(
     Ok(())
 }
 
+/// Returns the expressions that stand for the one of a decorator.
+///
+/// A name at its beginning means the template of that name, or else each template of that type or of a type derived
+/// from it.
+fn expressions(expression: &str, service: &ServiceTemplate) -> Vec<String> {
+    let nodes = &service.topology.nodes;
+    let Some(name) = first_name(expression) else {
+        return vec![expression.to_owned()];
+    };
+    if nodes.contains_key(name) {
+        return vec![format!("::{expression}")];
+    }
+    let rest = &expression[name.len()..];
+    let is_meant = |node: &NodeTemplate| node.nested_in.is_none() && node.is_a(name);
+    let templates = nodes.iter().filter(|(_, node)| is_meant(node));
+    templates
+        .map(|(template, _)| format!("::{template}{rest}"))
+        .collect()
+}
+
+/// Returns the name at the beginning of an expression. None if the expression begins otherwise.
+fn first_name(expression: &str) -> Option<&str> {
+    let end = expression.find(['[', '?', '=', '!', ':']);
+    let name = &expression[..end.unwrap_or(expression.len())];
+    (!name.is_empty() && !name.starts_with(['.', '$', '*'])).then_some(name)
+}
+
+/// Returns the name at the beginning of an expression if neither a template nor a type has it.
+fn unknown_name<'e>(expression: &'e str, service: &ServiceTemplate) -> Option<&'e str> {
+    let name = first_name(expression)?;
+    let is_known =
+        !expressions(expression, service).is_empty() || service.types.is_derived_from(name, name);
+    // A file with types alone has decorators for the templates of others.
+    (!is_known && !service.topology.nodes.is_empty()).then_some(name)
+}
+
 /// Collects the entities of a result, which can be an entity or a list of entities.
 fn collect(value: &Value, entities: &mut Vec<Handle>) {
     match value {
-        Value::Entity(of) => entities.push(*of),
+        Value::Entity(of) => entities.push(of.handle()),
         Value::List(items) => {
-            let found = items.iter().filter_map(|item| match item {
-                Value::Entity(of) => Some(*of),
-                _ => None,
-            });
-            entities.extend(found);
+            entities.extend(items.iter().filter_map(Value::as_entity));
         }
         _ => {}
     }

@@ -76,7 +76,7 @@ impl Topology {
         let of = self.stand_in(of).unwrap_or(of);
         let artifacts = self.entity(of).node().map(|node| &node.artifacts);
         let artifacts = artifacts.into_iter().flatten();
-        let named = artifacts.map(|it| (self.entity(*it).name.shared(), Value::Entity(*it)));
+        let named = artifacts.map(|it| (self.entity(*it).name.shared(), self.reference(*it)));
         Value::from(named.collect::<Map>())
     }
 

@@ -129,7 +129,10 @@ impl ExternalEnsemble {
 
     pub(super) fn to_outer_value(&self, value: &Value) -> Value {
         match value {
-            Value::Entity(of) => Value::Entity(self.to_outer(*of)),
+            Value::Entity(of) => {
+                let outer = of.with_handle(self.to_outer(of.handle()));
+                Value::Entity(Arc::new(outer))
+            }
             Value::List(items) => Value::list(items.iter().map(|item| self.to_outer_value(item))),
             Value::Map(map) => {
                 let entries = map.iter();
@@ -148,7 +151,7 @@ impl ExternalEnsemble {
             self.topology.entity(of).kind,
             EntityKind::Inputs | EntityKind::Outputs
         ) {
-            return Value::Entity(self.to_outer(of));
+            return self.to_outer_value(&self.topology.reference(of));
         }
         let names = self.topology.attribute_names(of).into_iter();
         let values = names.filter_map(|name| {
@@ -182,7 +185,7 @@ impl ExternalEnsemble {
         let (context, memo) = (Arc::clone(&self.context), Arc::clone(&self.memo));
         let evaluator = Evaluator::with_limit(scope, context, memo, MAX_DEPTH);
         let value = match evaluator.attribute(self.to_inner(of), name)? {
-            Some(Value::Entity(held)) => Some(self.entity_or_values(&evaluator, held)),
+            Some(Value::Entity(held)) => Some(self.entity_or_values(&evaluator, held.handle())),
             value => value.map(|value| self.to_outer_value(&value)),
         };
         let schema = self.schema.get(name).filter(|_| of == self.alias());

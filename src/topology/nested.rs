@@ -200,14 +200,14 @@ impl Topology {
             return known;
         };
         if let Some(app) = self.find(template.name.as_str()) {
-            known.insert("app".into(), Value::Entity(app));
+            known.insert("app".into(), self.reference(app));
         }
         for requirement in &template.requirements {
             let target = requirement.target.as_ref();
             if let Some(target) = target.and_then(|target| self.find(target.as_str())) {
                 known.insert(
                     std::sync::Arc::clone(&requirement.name),
-                    Value::Entity(target),
+                    self.reference(target),
                 );
             }
         }

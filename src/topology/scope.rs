@@ -9,6 +9,7 @@ use super::artifact::declared_value;
 use super::entity::{Creator, Entity, EntityKind};
 use super::topology::Topology;
 use crate::expr::{Attribute, Error, Scope};
+use crate::name::TemplateName;
 use crate::value::{Handle, Map, Value};
 
 impl Scope for Topology {
@@ -179,6 +180,10 @@ impl Scope for Topology {
             .map_or_else(|| "".into(), |entity| entity.key.shared())
     }
 
+    fn reference(&self, of: Handle) -> Value {
+        self.reference(of)
+    }
+
     fn is_type(&self, of: Handle, type_name: &str) -> bool {
         self.resolve_entity(of)
             .is_some_and(|entity| entity.is_a(type_name))
@@ -248,7 +253,7 @@ impl Topology {
             "outputs" => self.outputs_of(root),
             _ => return None,
         };
-        let raw = Value::Entity(held);
+        let raw = self.reference(held);
         Some(Attribute {
             raw,
             sensitive: false,
@@ -287,8 +292,8 @@ impl Topology {
 
     fn special_value(&self, of: Handle, entity: &Entity, key: &str) -> Option<Value> {
         Some(match key {
-            "." | ".owner" => owner(of, entity),
-            ".." | ".parent" => entity.parent.map_or(Value::Null, Value::Entity),
+            "." | ".owner" => self.reference(owner(of, entity)),
+            ".." | ".parent" => self.reference_or_null(entity.parent),
             ".name" => Value::str(entity.local_name()),
             ".type" if matches!(entity.kind, EntityKind::Root) => "~topology".into(),
             ".type" => Value::str(entity.type_name()),
@@ -310,31 +315,28 @@ impl Topology {
             ".protected" => Value::from(entity.protected),
             ".customized" => Value::from(entity.customized.clone()),
             ".operational" => Value::Bool(self.is_operational(of)),
-            ".ancestors" => entities(self.ancestors(of)),
+            ".ancestors" => self.references(self.ancestors(of)),
             ".parents" => {
                 let mut parents = self.ancestors(of);
                 parents.reverse();
                 parents.pop();
-                entities(parents)
+                self.references(parents)
             }
-            ".root" => Value::Entity(self.root_of(of)),
-            ".apex" => Value::Entity(self.root()),
+            ".root" => self.reference(self.root_of(of)),
+            ".apex" => self.reference(self.root()),
             ".all" => self.all(self.root_of(of)),
-            ".instances" => entities(self.children(of).to_vec()),
-            ".descendants" | ".descendents" => entities(self.descendants(of)),
-            ".source" => self.source_of(of).map_or(Value::Null, Value::Entity),
-            ".target" => self.target_of(of).map_or(Value::Null, Value::Entity),
-            ".capabilities" => entities(entity.node()?.capabilities.clone()),
-            ".requirements" if matches!(entity.kind, EntityKind::Root) => {
-                entities(self.declared_connections(of).to_vec())
-            }
-            ".requirements" => entities(entity.node().map_or(vec![], |n| n.requirements.clone())),
-            ".primary_provider" => Value::Entity(self.primary_provider(of)?),
-            ".relationships" => entities(self.relationships_of(of)),
+            ".instances" => self.references(self.children(of).to_vec()),
+            ".descendants" | ".descendents" => self.references(self.descendants(of)),
+            ".source" => self.reference_or_null(self.source_of(of)),
+            ".target" => self.reference_or_null(self.target_of(of)),
+            ".capabilities" => self.references(entity.node()?.capabilities.clone()),
+            ".requirements" => self.references(self.requirements_of(of, entity)),
+            ".primary_provider" => self.reference(self.primary_provider(of)?),
+            ".relationships" => self.references(self.relationships_of(of)),
             ".targets" => self.relationship_ends(&entity.node()?.requirements, Self::target_of),
             ".sources" => self.relationship_ends(&self.visible_incoming(of), Self::source_of),
-            ".hosted_on" => entities(self.hosted_on(of)),
-            ".configured_by" => entities(self.configured_by(of)),
+            ".hosted_on" => self.references(self.hosted_on(of)),
+            ".configured_by" => self.references(self.configured_by(of)),
             ".uri" => Value::str(format!("#{}", entity.key)),
             ".deployment" => Value::str(""),
             ".names" => self.names_of(entity),
@@ -344,6 +346,23 @@ impl Topology {
             ".path" => self.artifact_path(of)?,
             _ => return None,
         })
+    }
+
+    /// Returns a value that refers to an entity.
+    pub fn reference(&self, of: Handle) -> Value {
+        let Some(entity) = self.get(of) else {
+            return Value::entity(of, self.key(of), None);
+        };
+        let outer = self.nested_at(self.root_of(of)).map(|(outer, _)| outer);
+        Value::entity(of, entity.key.shared(), outer.map(TemplateName::shared))
+    }
+
+    fn reference_or_null(&self, of: Option<Handle>) -> Value {
+        of.map_or(Value::Null, |of| self.reference(of))
+    }
+
+    fn references(&self, handles: Vec<Handle>) -> Value {
+        Value::list(handles.into_iter().map(|of| self.reference(of)))
     }
 
     /// Returns an entity followed by its hosts, up to the root.
@@ -365,7 +384,7 @@ impl Topology {
     fn all(&self, root: Handle) -> Value {
         let everything = self.descendants(root).into_iter();
         let named = |node: Handle| Arc::from(self.entity(node).local_name());
-        Value::map::<Arc<str>>(everything.map(|node| (named(node), Value::Entity(node))))
+        Value::map::<Arc<str>>(everything.map(|node| (named(node), self.reference(node))))
     }
 
     /// Returns the relationships that point at an instance, without those taken over from the outer
@@ -398,6 +417,13 @@ impl Topology {
         self.incoming(*owner).into_iter().filter(named).collect()
     }
 
+    fn requirements_of(&self, of: Handle, entity: &Entity) -> Vec<Handle> {
+        match entity.kind {
+            EntityKind::Root => self.declared_connections(of).to_vec(),
+            _ => entity.node().map_or(vec![], |n| n.requirements.clone()),
+        }
+    }
+
     /// Returns a map from relationship names to the entity at the other end, or to a list of several.
     fn relationship_ends(&self, of: &[Handle], end: fn(&Self, Handle) -> Option<Handle>) -> Value {
         let mut ends = Map::new();
@@ -407,11 +433,11 @@ impl Topology {
             };
             let name = self.entity(*relationship).name.shared();
             let value = match ends.shift_remove(&name) {
-                None => Value::Entity(other),
+                None => self.reference(other),
                 Some(Value::List(list)) => {
-                    Value::list(list.iter().cloned().chain([Value::Entity(other)]))
+                    Value::list(list.iter().cloned().chain([self.reference(other)]))
                 }
-                Some(one) => Value::list([one, Value::Entity(other)]),
+                Some(one) => Value::list([one, self.reference(other)]),
             };
             ends.insert(name, value);
         }
@@ -435,11 +461,11 @@ impl Topology {
             let found = capabilities.find(|c| self.entity(**c).name.as_str() == expected)?;
             Some((
                 self.entity(*relationship).name.shared(),
-                Value::Entity(*found),
+                self.reference(*found),
             ))
         });
         let own = node.capabilities.iter();
-        let own = own.map(|c| (self.entity(*c).name.shared(), Value::Entity(*c)));
+        let own = own.map(|c| (self.entity(*c).name.shared(), self.reference(*c)));
         let mut names: Map = own.collect();
         names.extend(used);
         Value::from(names)
@@ -501,16 +527,10 @@ impl Topology {
     }
 }
 
-fn entities(handles: Vec<Handle>) -> Value {
-    Value::list(handles.into_iter().map(Value::Entity))
-}
-
-fn owner(of: Handle, entity: &Entity) -> Value {
+fn owner(of: Handle, entity: &Entity) -> Handle {
     match &entity.kind {
-        EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => {
-            Value::Entity(*owner)
-        }
-        _ => Value::Entity(of),
+        EntityKind::Capability { owner, .. } | EntityKind::Artifact { owner, .. } => *owner,
+        _ => of,
     }
 }
 

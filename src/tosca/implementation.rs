@@ -315,9 +315,11 @@ fn class_of(artifact: &Artifact) -> Option<Arc<str>> {
 }
 
 fn kind_of_artifact(artifact: &Artifact, class: Option<&str>) -> ImplementationKind {
-    let is_untyped = artifact.type_name.as_str() == "tosca.artifacts.Root";
+    let is_command = artifact.type_name.as_str() == "tosca.artifacts.Root"
+        || artifact.is_a("tosca.artifacts.Implementation");
     match class {
-        None => match artifact.file.as_str().filter(|_| is_untyped) {
+        // Unfurl 1.2 runs the file of an artifact without a configurator as a command.
+        None => match artifact.file.as_str().filter(|_| is_command) {
             Some(command) => ImplementationKind::Command(command.trim_start().into()),
             None => ImplementationKind::Artifact(Arc::clone(&artifact.name)),
         },

@@ -298,6 +298,11 @@ pub struct Artifact {
 }
 
 impl Artifact {
+    /// Whether the type of the artifact is, or derives from, the named type.
+    pub fn is_a(&self, type_name: &str) -> bool {
+        self.definition.info.is_derived_from(type_name)
+    }
+
     /// Returns the `execute` operation, which describes how to run the artifact, if there is one.
     pub fn execute(&self) -> Option<&Operation> {
         let interface = self.operations.interface("Executable")?;

@@ -47,7 +47,8 @@ fn feed_upstream(
     form: &mut dyn FnMut(&Value) -> SecretForm,
 ) {
     match value {
-        Value::Null | Value::Entity(_) => {}
+        Value::Null => {}
+        Value::Entity(entity) => feed_reference(entity.key(), feed),
         Value::Bool(true) => feed(b"true"),
         Value::Bool(false) => feed(b"false"),
         Value::Int(number) => feed(number.to_string().as_bytes()),

@@ -5,6 +5,7 @@
 
 mod digest;
 mod duration;
+mod entity;
 mod env_rules;
 mod json;
 pub mod limits;

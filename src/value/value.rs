@@ -1,7 +1,9 @@
 //! [`Value`], the dynamic value that the whole program uses, and its text forms, which follow Python.
 
 use std::fmt::{Debug, Display, Formatter};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use super::entity::write_reference;
 
 /// The text that replaces a sensitive value in messages and files.
 pub const REDACTED: &str = "<<REDACTED>>";
@@ -25,6 +27,41 @@ pub type List = Vec<Value>;
 /// The handle of an entity of a topology: an instance, a capability, a relationship or an artifact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle(pub u32);
+
+/// A reference to an entity: its handle for this run, and its names for everything that outlives the run.
+#[derive(Debug, Clone)]
+pub struct EntityRef {
+    handle: Handle,
+    key: Arc<str>,
+    outer: Option<Arc<str>>,
+    expression: OnceLock<Value>,
+}
+
+impl EntityRef {
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    /// Returns the reference with another handle for the same entity.
+    #[must_use]
+    pub fn with_handle(&self, handle: Handle) -> Self {
+        Self {
+            handle,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the expression that finds the entity again, as Unfurl's records have it.
+    pub fn expression(&self) -> &Value {
+        let reference = || Value::map([("ref", Value::Str(Arc::clone(&self.key)))]);
+        self.expression.get_or_init(reference)
+    }
+
+    /// Returns the key that identifies the entity in its topology, such as `::web`.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
 
 /// A dynamic value. Clones are cheap, because large content is shared.
 #[derive(Clone, Default)]
@@ -54,7 +91,7 @@ pub enum Value {
     /// marks is `Sensitive(Data(…))`.
     Data(Arc<Self>),
     /// A reference to an entity of the topology.
-    Entity(Handle),
+    Entity(Arc<EntityRef>),
     /// A value that stands for an object outside the model, such as a file.
     External(Arc<External>),
 }
@@ -221,6 +258,24 @@ impl Value {
         }
     }
 
+    /// Creates a reference to an entity. `outer` is the instance in whose nested topology the entity is.
+    pub fn entity(handle: Handle, key: Arc<str>, outer: Option<Arc<str>>) -> Self {
+        Self::Entity(Arc::new(EntityRef {
+            handle,
+            key,
+            outer,
+            expression: OnceLock::new(),
+        }))
+    }
+
+    /// Returns the handle of the entity, if the value refers to one.
+    pub fn as_entity(&self) -> Option<Handle> {
+        match self.reveal() {
+            Self::Entity(entity) => Some(entity.handle),
+            _ => None,
+        }
+    }
+
     /// Returns the text of a string, even a sensitive one.
     pub fn as_str(&self) -> Option<&str> {
         match self.reveal() {
@@ -318,7 +373,7 @@ impl PartialEq for Value {
             }
             (Self::List(a), Self::List(b)) => Arc::ptr_eq(a, b) || a == b,
             (Self::Map(a), Self::Map(b)) => Arc::ptr_eq(a, b) || a == b,
-            (Self::Entity(a), Self::Entity(b)) => a == b,
+            (Self::Entity(a), Self::Entity(b)) => a.handle == b.handle,
             (Self::External(a), Self::External(b)) => Arc::ptr_eq(a, b) || a == b,
             (Self::External(a), b) | (b, Self::External(a)) => a.value == *b,
             _ => false,
@@ -382,7 +437,7 @@ fn write_repr(value: &Value, f: &mut Formatter<'_>) -> std::fmt::Result {
         }
         Value::Sensitive(_) => f.write_str(REDACTED),
         Value::Data(inner) => write_repr(inner, f),
-        Value::Entity(handle) => write!(f, "<instance {}>", handle.0),
+        Value::Entity(entity) => write_reference(&entity.key, entity.outer.as_deref(), f),
         Value::External(external) => write_repr(&external.value, f),
     }
 }
@@ -489,7 +544,8 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 impl serde::Serialize for Value {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Null | Self::Entity(_) => serializer.serialize_unit(),
+            Self::Null => serializer.serialize_unit(),
+            Self::Entity(entity) => entity.expression().serialize(serializer),
             Self::Bool(truth) => serializer.serialize_bool(*truth),
             Self::Int(number) => serializer.serialize_i64(*number),
             Self::Big(digits) => match digits.parse::<i128>() {
@@ -519,6 +575,26 @@ mod tests {
         insert_some(&mut map, "c", Some(Value::Null));
         let keys: Vec<&str> = map.keys().map(|key| &**key).collect();
         assert_eq!(keys, ["a", "c"]);
+    }
+
+    #[test]
+    fn an_entity_prints_as_in_unfurl_and_without_its_handle() {
+        let text = |key: &str| Value::entity(Handle(7), key.into(), None).to_string();
+        assert_eq!(text("::web"), "NodeInstance('web')");
+        assert_eq!(text("::root"), "TopologyInstance('::root')");
+        assert_eq!(
+            text("::web::.artifacts::setup"),
+            "ArtifactInstance('setup')"
+        );
+        assert_eq!(
+            text("::web::.capabilities::[.name=host]"),
+            "CapabilityInstance('::web::.capabilities::[.name=host]')"
+        );
+        let nested = Value::entity(Handle(7), "::db".into(), Some("app".into()));
+        assert_eq!(
+            Value::list([nested]).to_string(),
+            "[NodeInstance('app:db')]"
+        );
     }
 
     #[test]

@@ -106,6 +106,7 @@ pub(super) fn written_form(value: &Value) -> &Value {
             Value::External(external) => written_form(&external.value),
             inner => written_form(inner),
         },
+        Value::Entity(entity) => entity.expression(),
         other => other,
     }
 }
@@ -134,7 +135,7 @@ impl EmitWriter {
             scalar => {
                 self.pad(indent);
                 match scalar {
-                    Value::Null | Value::Entity(_) => self.out.push_str("null"),
+                    Value::Null => self.out.push_str("null"),
                     scalar => self.scalar(scalar, indent),
                 }
                 self.out.push('\n');
@@ -216,7 +217,7 @@ impl EmitWriter {
     }
 
     fn scalar_after_key(&mut self, scalar: &Value, indent: usize) {
-        if !matches!(scalar, Value::Null | Value::Entity(_)) {
+        if !matches!(scalar, Value::Null) {
             self.out.push(' ');
             self.scalar(scalar, indent);
         }
@@ -259,7 +260,8 @@ impl EmitWriter {
 
     fn flow(&mut self, value: &Value) {
         match written_form(value) {
-            Value::Null | Value::Entity(_) => self.out.push_str("null"),
+            Value::Null => self.out.push_str("null"),
+            Value::Entity(entity) => self.flow(entity.expression()),
             Value::Bool(true) => self.out.push_str("true"),
             Value::Bool(false) => self.out.push_str("false"),
             Value::Int(number) => {

@@ -285,8 +285,8 @@ impl Node {
 const DEPTH: usize = 128;
 
 impl Node {
-    /// Converts a value to a node with a position. Secrets are redacted, entities become null. None if the
-    /// value nests too deeply.
+    /// Converts a value to a node with a position. Secrets are redacted, and entities become expressions.
+    /// None if the value nests too deeply.
     pub fn from_value(value: &Value, span: Span) -> Option<Self> {
         Self::from_value_at_depth(value, span, 0)
     }
@@ -297,7 +297,8 @@ impl Node {
         }
         let part = |value: &Value| Self::from_value_at_depth(value, span, depth + 1);
         let kind = match value {
-            Value::Null | Value::Entity(_) => NodeKind::Null,
+            Value::Null => NodeKind::Null,
+            Value::Entity(entity) => return part(entity.expression()),
             Value::Bool(value) => NodeKind::Bool(*value),
             Value::Int(value) => NodeKind::Int(*value),
             Value::Big(digits) => NodeKind::Big(Arc::clone(digits)),

@@ -111,7 +111,7 @@ impl MergeTree for Value {
             Self::List(items) => print_list(items),
             Self::Map(map) => print_map(map.iter()),
             Self::Sensitive(inner) | Self::Data(inner) => inner.fingerprint(),
-            Self::Entity(handle) => print(handle),
+            Self::Entity(entity) => print(entity.key()),
             Self::External(external) => external.value.fingerprint(),
         }
     }

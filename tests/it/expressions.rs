@@ -56,6 +56,160 @@ fn a_task_runs_again_when_a_file_it_read_has_changed() {
 }
 
 #[test]
+fn a_task_runs_again_when_a_file_whose_path_is_part_of_a_text_has_changed() {
+    let reads = [
+        "'-f {{ \"data/a.txt\" | abspath }}'",
+        "'-f {{ {\"file\": \"data/a.txt\", \"select\": \"path\"} | eval }}'",
+        "'-f {{ {\"eval\": {\"file\": \"data/a.txt\"}, \"select\": \"path\"} | eval }}'",
+        "{concat: ['-f ', {eval: {abspath: data/a.txt}}]}",
+        "'-d {{ \"data\" | abspath }}'",
+    ];
+    for read in reads {
+        let env = one_node(read);
+        env.write("data/a.txt", "one");
+        assert_eq!(deployed(&env), 1, "{read}");
+        assert_eq!(deployed(&env), 0, "{read}");
+        env.write("data/a.txt", "two");
+        let plan = env.unfurl(["plan"]).succeeds();
+        assert!(plan.stdout.contains("file data"), "{read}: {}", plan.stdout);
+        assert_eq!(deployed(&env), 1, "{read}");
+        assert_eq!(deployed(&env), 0, "{read}");
+    }
+}
+
+#[test]
+fn a_file_that_a_task_itself_writes_does_not_make_it_run_again() {
+    let env = one_node("'x >> {{ \"log.txt\" | abspath }}'");
+    assert_eq!(deployed(&env), 1);
+    assert_eq!(deployed(&env), 0);
+    let env = one_node("'x >> {{ \"log.txt\" | abspath }}'");
+    env.write("log.txt", "before");
+    assert_eq!(deployed(&env), 1);
+    assert_eq!(deployed(&env), 0);
+}
+
+/// An ensemble with one node whose `configure` is as given.
+fn with_configure(configure: &str) -> TestEnv {
+    let env = topology(
+        "
+            node_templates:
+              node:
+                type: tosca.nodes.Root
+                artifacts:
+                  bash: {type: tosca.artifacts.Implementation.Bash, file: scripts/run.sh}
+                  python: {type: tosca.artifacts.Implementation.Python, file: scripts/run.py}
+                interfaces:
+                  Standard:
+                    configure: <configure>
+            ",
+    )
+    .with("configure", configure)
+    .env();
+    env.write("scripts/run.py", "print('ran 1')\n");
+    env.write("scripts/run.sh", "#!/bin/sh\necho ran 1\n");
+    env
+}
+
+#[test]
+fn a_task_runs_again_when_the_script_that_it_runs_has_changed() {
+    for configure in [
+        "sh ./scripts/run.sh",
+        "{implementation: Shell, inputs: {command: [sh, scripts/run.sh, x]}}",
+        "bash",
+    ] {
+        let env = with_configure(configure);
+        assert_eq!(deployed(&env), 1, "{configure}");
+        assert_eq!(deployed(&env), 0, "{configure}");
+        env.write("scripts/run.sh", "#!/bin/sh\necho ran 2\n");
+        let plan = env.unfurl(["plan"]).succeeds();
+        assert!(
+            plan.stdout.contains("file scripts/run.sh"),
+            "{}",
+            plan.stdout
+        );
+        assert_eq!(deployed(&env), 1, "{configure}");
+        assert_eq!(deployed(&env), 0, "{configure}");
+    }
+}
+
+#[test]
+fn a_script_artifact_runs_as_a_program_or_with_its_interpreter() {
+    for name in ["bash", "python"] {
+        let inputs = "inputs: {resultTemplate: {attributes: {said: '{{ stdout | trim }}'}}}";
+        let env = with_configure(&format!("{{implementation: {name}, {inputs}}}"));
+        assert_eq!(deployed(&env), 1, "{name}");
+        let said = &env.ensemble()["status"]["instances"]["node"]["attributes"]["said"];
+        assert_eq!(said, "ran 1", "{name}");
+        let file = if name == "bash" {
+            "scripts/run.sh"
+        } else {
+            "scripts/run.py"
+        };
+        let changes = env
+            .unfurl(["history", "--output", "json"])
+            .succeeds()
+            .stdout;
+        assert!(!changes.is_empty());
+        let record = env.read("jobs.tsv");
+        assert!(record.contains(&format!(",.file::{file}\t")), "{record}");
+        assert!(record.contains("digestKeys=command\t"), "{record}");
+    }
+}
+
+#[test]
+fn the_parts_of_an_expression_stand_beside_its_function() {
+    let env = one_node("'x'");
+    env.write("a.txt", "contents of a");
+    let query = |expression: &str| {
+        let text = format!("{{{{ {expression} | eval }}}}");
+        let run = env.unfurl(["plan", "--query", &text]).succeeds();
+        run.stdout.trim().to_owned()
+    };
+    let contents = query("{'file': 'a.txt', 'select': 'contents'}");
+    assert!(contents.contains("contents of a"), "{contents}");
+    let name = query("{'if': true, 'then': '$of::.name', 'vars': {'of': {'eval': '::node'}}}");
+    assert!(name.contains("node"), "{name}");
+}
+
+#[test]
+fn an_instance_in_a_text_has_its_name_and_no_internal_number() {
+    let env = one_node(
+        "'{{ \"::node\" | eval }} {{ {\"get_nodes_of_type\": \"tosca.nodes.Root\"} | eval }}'",
+    );
+    let plan = env.unfurl(["plan"]).succeeds();
+    let text = "echo NodeInstance('node') NodeInstance('node')";
+    assert!(plan.stdout.contains(text), "{}", plan.stdout);
+    let env = topology(
+        "
+            node_templates:
+              node:
+                type: tosca.nodes.Root
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: Template
+                      inputs:
+                        run: {type: {eval: '::node::.template::type'}, name: {eval: '.template::name'}}
+                        resultTemplate:
+                          attributes: {type: '{{ type }}', name: '{{ name }}', of: {eval: '::node'}}
+            outputs: {node: {value: {eval: '::node'}}}
+            ",
+    )
+    .env();
+    assert_eq!(deployed(&env), 1);
+    assert_eq!(deployed(&env), 0);
+    let status = &env.ensemble()["status"];
+    let expected = serde_json::json!({
+        "type": "tosca.nodes.Root", "name": "node", "of": {"ref": "::node"}
+    });
+    assert_eq!(status["instances"]["node"]["attributes"], expected);
+    assert_eq!(
+        status["outputs"]["node"],
+        serde_json::json!({"ref": "::node"})
+    );
+}
+
+#[test]
 fn a_folder_that_a_task_writes_to_does_not_make_it_run_again() {
     let env = one_node("{eval: {get_dir: [artifacts, true]}}");
     let text = env.read("ensemble.yaml");

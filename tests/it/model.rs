@@ -439,6 +439,32 @@ fn decorators_are_merged_into_the_templates_that_they_find() {
 }
 
 #[test]
+fn decorators_name_templates_and_types() {
+    let env = with_decorators(
+        "      N: {properties: {p: type, s: type}}
+      M: {properties: {s: derived}}
+      b: {properties: {p: name}}
+      'N[p=own]': {properties: {q: filtered, p: last}}
+      nothing: {properties: {p: none}}",
+    );
+    let run = env.unfurl(["validate"]).succeeds();
+    assert_eq!(
+        run.stderr.matches("the decorator `").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("the decorator `nothing` has no effect"));
+    let outputs = deploy(&env)["outputs"].clone();
+    let expected = serde_json::json!({"a": "type", "b": "type", "q": "dq", "c": "derived"});
+    assert_eq!(outputs, expected);
+    let text = env.unfurl(["plan", "--query", "::b::p"]).succeeds().stdout;
+    assert!(text.contains("last"), "{text}");
+    let text = env.unfurl(["plan", "--query", "::b::q"]).succeeds().stdout;
+    assert!(text.contains("filtered"), "{text}");
+}
+
+#[test]
 fn an_invalid_decorator_is_refused_with_its_position() {
     let env = with_decorators("      '::a': {properties: {p: '{{ nowhere.at }}'}}");
     env.unfurl(["plan"])

@@ -210,7 +210,7 @@ fn a_file_that_changed_is_named() {
     let run = env.unfurl(["plan"]).succeeds();
     assert!(
         run.stdout
-            .contains("file extra: contents changed   ensemble.yaml:30:26"),
+            .contains("file a: contents changed   ensemble.yaml:30:26"),
         "{run}"
     );
 }

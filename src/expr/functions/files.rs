@@ -135,7 +135,7 @@ fn function_error(function: &str, problem: &dyn Display) -> Error {
 
 fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<&str>) -> Value {
     let path = normalize_path(path);
-    evaluator.record_file_read(&path);
+    evaluator.record_path_read(&path);
     let text = Value::from(path.to_string_lossy().into_owned());
     let system = evaluator.system();
     let below = path.strip_prefix(normalize_path(base)).unwrap_or(&path);
@@ -193,7 +193,7 @@ fn file_value(
     expression: Value,
     encoding: Option<String>,
 ) -> Result<Value, Error> {
-    call.evaluator.record_file_read(path);
+    call.evaluator.record_path_read(path);
     let digest = match call.evaluator.read_file(path) {
         Ok(content) => decode_contents(&content, encoding.as_deref()),
         Err(problem @ (ReadError::Outside { .. } | ReadError::Closed(_))) => {

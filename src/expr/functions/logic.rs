@@ -7,6 +7,7 @@ use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
 use super::call::FunctionCall;
+use super::scalar::quantity;
 
 pub(super) fn if_else(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let truth = condition(call)?;
@@ -78,6 +79,11 @@ pub(super) fn compare_equality(
 
 /// Whether two values are equal in Python, where `True == 1`.
 fn same(left: &Value, right: &Value) -> bool {
+    match quantities(left, right) {
+        Quantities::Ordered(order) => return order == Some(Ordering::Equal),
+        Quantities::Different => return false,
+        Quantities::None => {}
+    }
     let number = |value: &Value| match value.reveal() {
         Value::Bool(truth) => Value::Int((*truth).into()),
         other => other.clone(),
@@ -97,11 +103,37 @@ pub(super) fn compare(
     Ok(LazyValue::Value(holds(order).into()))
 }
 
+/// The comparison of two values by their quantity.
+enum Quantities {
+    /// Neither value has a unit, or one is compared with something else than a number.
+    None,
+    /// The units are of different kinds, such as bytes and seconds.
+    Different,
+    Ordered(Option<Ordering>),
+}
+
+/// Compares two numbers with units, or one with a plain number of basic units.
+fn quantities(left: &Value, right: &Value) -> Quantities {
+    let is_number = |value: &Value| matches!(value.reveal(), Value::Int(_) | Value::Float(_));
+    match (quantity(left), quantity(right)) {
+        (Some((_, kind)), Some((_, other))) if !std::ptr::eq(kind, other) => Quantities::Different,
+        (Some((a, _)), Some((b, _))) => Quantities::Ordered(order(&a, &b)),
+        (Some((a, _)), None) if is_number(right) => Quantities::Ordered(order(&a, right)),
+        (None, Some((b, _))) if is_number(left) => Quantities::Ordered(order(left, &b)),
+        _ => Quantities::None,
+    }
+}
+
 #[expect(
     clippy::cast_precision_loss,
     reason = "Python compares such numbers the same way"
 )]
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
+    match quantities(left, right) {
+        Quantities::Ordered(order) => return order,
+        Quantities::Different => return None,
+        Quantities::None => {}
+    }
     match (left.reveal(), right.reveal()) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
         (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),

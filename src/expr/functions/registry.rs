@@ -55,7 +55,8 @@ fn sandboxed_function(name: &str) -> Option<ExpressionFunction> {
         "template" => control::template,
         "validate_json" => control::validate_json,
         "get_input" => tosca::get_input,
-        "get_property" | "get_attribute" => tosca::get_attribute,
+        "get_property" => tosca::get_property,
+        "get_attribute" => tosca::get_attribute,
         "get_nodes_of_type" => tosca::get_nodes_of_type,
         "find_connection" => tosca::find_connection,
         "concat" => strings::concat,
@@ -231,6 +232,10 @@ mod tests {
             "{eval: {scalar_value: 6 mb, unit: gb, round: 2}}",
             "{eval: {scalar_value: 2 GB, unit: MB}}",
             "{eval: {scalar: 4 gb}}",
+            "{eval: {ge: [{eval: {scalar: 4 GB}}, {eval: {scalar: 4000 MB}}]}}",
+            "{eval: {eq: [{eval: {scalar: 4 GB}}, {eval: {scalar: 4000 MB}}]}}",
+            "{eval: {gt: [{eval: {scalar: 4 GB}}, 1]}}",
+            "{eval: {eq: [{eval: {scalar: 1 GB}}, {eval: {scalar: 1 GHz}}]}}",
             "{eval: {portspec: '80:8080/tcp'}, select: source}",
             "{eval: {lookup: {env: [NOPE_X]}}}",
             "{eval: {lookup: {pipe: ls}}}",
@@ -282,6 +287,10 @@ mod tests {
         {eval: {scalar_value: 6 mb, unit: gb, round: 2}} => 0.01
         {eval: {scalar_value: 2 GB, unit: MB}} => 2000
         {eval: {scalar: 4 gb}} => '4 GB'
+        {eval: {ge: [{eval: {scalar: 4 GB}}, {eval: {scalar: 4000 MB}}]}} => True
+        {eval: {eq: [{eval: {scalar: 4 GB}}, {eval: {scalar: 4000 MB}}]}} => True
+        {eval: {gt: [{eval: {scalar: 4 GB}}, 1]}} => True
+        {eval: {eq: [{eval: {scalar: 1 GB}}, {eval: {scalar: 1 GHz}}]}} => False
         {eval: {portspec: '80:8080/tcp'}, select: source} => 80
         {eval: {lookup: {env: [NOPE_X]}}} => ''
         {eval: {lookup: {pipe: ls}}} => error: `pipe` runs a program while planning; allow it with `--allow pipe`

@@ -49,6 +49,15 @@ fn parse(call: &FunctionCall<'_>, text: &str) -> Result<Scalar, Error> {
     }
 }
 
+/// Returns the number of basic units that the result of `scalar` stands for, and the kind of its unit.
+pub(super) fn quantity(value: &Value) -> Option<(Value, Units)> {
+    let Value::External(external) = value.reveal() else {
+        return None;
+    };
+    let (kind, ..) = unit(external.parts.get("unit")?.as_str()?)?;
+    Some((external.parts.get("base")?.clone(), kind))
+}
+
 pub(super) fn scalar(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let argument = call.value()?;
     if matches!(argument, Value::External(_)) || argument.is_null() {

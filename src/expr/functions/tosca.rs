@@ -3,6 +3,7 @@
 
 use crate::expr::error::Error;
 use crate::expr::lazy::{LazyValue, Scene};
+use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::call::FunctionCall;
@@ -29,6 +30,28 @@ pub(super) fn get_input(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     }
 }
 
+/// `get_property: [entity, name, …]`, which has the value of `get_attribute`.
+///
+/// Unfurl reads the property in the model, so its records do not list the property, but they list what the property
+/// is computed from.
+pub(super) fn get_property(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
+    let tracker = call.evaluator.tracker();
+    tracker.begin_frame();
+    let found = get_attribute(call);
+    let mut frame = tracker.end_frame();
+    let names = call.raw.as_list().into_iter().flatten().skip(1).take(2);
+    let names: Vec<&str> = names.filter_map(Value::as_str).collect();
+    let is_named =
+        |read: &Read| matches!(read, Read::Attribute { name, .. } if names.contains(&&**name));
+    frame.reads.mark_unseen(is_named);
+    call.evaluator.memo().note_unseen_read();
+    tracker.record_reads(&frame.reads);
+    for slot in &frame.slots {
+        tracker.record_slot(slot);
+    }
+    found
+}
+
 /// `get_attribute: [entity, name, …]`. The first name may also be a requirement or a capability whose
 /// attribute the next name selects.
 pub(super) fn get_attribute(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
@@ -39,7 +62,7 @@ pub(super) fn get_attribute(call: &FunctionCall<'_>) -> Result<LazyValue, Error>
         return Err(call.fail("takes an entity and the name of an attribute"));
     };
     let rest: Vec<_> = args.collect();
-    let scene = call.scene.at(LazyValue::entity(call.scene.entity()));
+    let scene = call.scene.at(LazyValue::Entity(call.scene.entity()));
     let mut results = Vec::new();
     let mut starts = Vec::new();
     for start in find_entities(call, &entity, is_data, &scene)? {
@@ -73,7 +96,7 @@ fn find_entities(
     let path = keyword(entity);
     if is_data && path.starts_with("::") {
         let found = call.evaluator.find_instance(scene.entity(), entity);
-        return Ok(found.map(LazyValue::entity).into_iter().collect());
+        return Ok(found.map(LazyValue::Entity).into_iter().collect());
     }
     call.evaluator.evaluate_path(&path, scene)
 }
@@ -85,7 +108,7 @@ fn find_in(
     rest: &[String],
     scene: &Scene,
 ) -> Result<Option<LazyValue>, Error> {
-    let start = LazyValue::entity(of);
+    let start = LazyValue::Entity(of);
     let mut item = match call.evaluator.get_key(&start, candidate, None, scene)? {
         Some(item) => item,
         None if rest.is_empty() => return Ok(None),
@@ -142,7 +165,9 @@ pub(super) fn get_nodes_of_type(call: &FunctionCall<'_>) -> Result<LazyValue, Er
     let root = call.evaluator.scope().root(from);
     let every = call.evaluator.root_and_instances(from).into_iter();
     let matching = every.filter(|of| *of != root && call.evaluator.scope().is_type(*of, name));
-    Ok(LazyValue::Value(Value::list(matching.map(Value::Entity))))
+    Ok(LazyValue::Value(Value::list(
+        matching.map(|of| call.evaluator.scope().reference(of)),
+    )))
 }
 
 pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
@@ -155,9 +180,9 @@ pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
     };
     let is_data = entity.has_data();
     let entities = match entity.reveal() {
-        Value::Entity(of) => vec![*of],
+        Value::Entity(of) => vec![of.handle()],
         Value::Str(entity) => {
-            let scene = call.scene.at(LazyValue::entity(call.scene.entity()));
+            let scene = call.scene.at(LazyValue::Entity(call.scene.entity()));
             let found = find_entities(call, entity, is_data, &scene)?;
             found.iter().filter_map(LazyValue::as_entity).collect()
         }
@@ -179,7 +204,7 @@ pub(super) fn get_artifact(call: &FunctionCall<'_>) -> Result<LazyValue, Error> 
 pub(super) fn find_connection(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let from = call.scene.entity();
     let target = match call.value()?.reveal() {
-        Value::Entity(target) => *target,
+        Value::Entity(target) => target.handle(),
         Value::Null => call.evaluator.scope().root(from),
         other => return Err(call.fail(format!("takes a node, not {}", other.kind()))),
     };
@@ -190,5 +215,5 @@ pub(super) fn find_connection(call: &FunctionCall<'_>) -> Result<LazyValue, Erro
     let host = call.evaluator.variable("OPERATION_HOST", call.scene)?;
     let from = host.as_ref().and_then(LazyValue::as_entity).unwrap_or(from);
     let connection = call.evaluator.scope().connection(from, target, relation);
-    Ok(connection.map_or(LazyValue::Value(Value::Null), LazyValue::entity))
+    Ok(connection.map_or(LazyValue::Value(Value::Null), LazyValue::Entity))
 }

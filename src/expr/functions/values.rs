@@ -71,7 +71,7 @@ pub(super) fn external(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {
     let found = call.evaluator.scope().external_entity(name);
     let found = found.or_else(|| call.evaluator.find_instance(call.scene.entity(), name));
     let missing = || call.fail(format!("there is no external ensemble `{name}`"));
-    found.map(LazyValue::entity).ok_or_else(missing)
+    found.map(LazyValue::Entity).ok_or_else(missing)
 }
 
 pub(super) fn metadata(call: &FunctionCall<'_>) -> Result<LazyValue, Error> {

@@ -423,7 +423,7 @@ mod tests {
         {{ '.name' | eval }} => 'app'
         {{ '::host::$k' | eval(k='ip') }} => '10.0.0.1'
         {{ '.targets' | eval | list }} => ['host']
-        {{ '.targets::host' | eval }} {{ ('.targets::host' | eval).ip }} => '::host 10.0.0.1'
+        {{ '.targets::host' | eval }} {{ ('.targets::host' | eval).ip }} => "NodeInstance('host') 10.0.0.1"
         {{ '::host::list' | eval(wantList=true) }} => [[{'name': 'x', 'n': 1}, {'name': 'y', 'n': 2}, {'name': 'x', 'n': 3}]]
         {{ __unfurl.to_label('a','b', sep='.') }} => 'a.b'
         {{ lookup('env','HOME') }} {{ lookup('env','NOPE') or 'x' }} => '/home/me x'

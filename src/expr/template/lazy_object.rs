@@ -105,7 +105,7 @@ impl LazyObject {
             evaluator, scene, ..
         } = &*self.variables;
         let mut found = Ok(None);
-        if matches!(self.item, LazyValue::Value(Value::Entity(_))) {
+        if self.item.plain_entity().is_some() {
             // Templates access the special keys of an instance without the dot.
             let special = format!(".{key}");
             found = evaluator.get_key(&self.item, &special, None, scene);
@@ -154,7 +154,8 @@ impl Object for LazyObject {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         match &self.item {
             item if item.is_list() => ObjectRepr::Seq,
-            LazyValue::Value(Value::Entity(_)) | LazyValue::Super(..) => ObjectRepr::Plain,
+            item if item.plain_entity().is_some() => ObjectRepr::Plain,
+            LazyValue::Super(..) | LazyValue::Template(_) => ObjectRepr::Plain,
             _ => ObjectRepr::Map,
         }
     }
@@ -189,20 +190,12 @@ impl Object for LazyObject {
 
     fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<Ordering> {
         let other = other.downcast_ref::<Self>()?;
-        match (&self.item, &other.item) {
-            (LazyValue::Value(Value::Entity(own)), LazyValue::Value(Value::Entity(other))) => {
-                Some(own.cmp(other))
-            }
-            _ => None,
-        }
+        Some(self.item.plain_entity()?.cmp(&other.item.plain_entity()?))
     }
 
     fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
         let value = self.evaluate_whole().unwrap_or_default();
         self.variables.evaluator.tracker().note_marks(&value);
-        match &value.revealed() {
-            Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),
-            value => write!(f, "{value}"),
-        }
+        write!(f, "{}", value.revealed())
     }
 }

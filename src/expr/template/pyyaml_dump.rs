@@ -182,7 +182,7 @@ impl DumpWriter {
 
     fn scalar(&mut self, value: &Value, indent: usize, in_flow: bool) {
         match value {
-            Value::Null | Value::Entity(_) => self.put("null"),
+            Value::Null => self.put("null"),
             Value::Bool(truth) => self.put(if *truth { "true" } else { "false" }),
             Value::Float(float) if float.is_nan() => self.put(".nan"),
             Value::Float(float) if float.is_infinite() => {

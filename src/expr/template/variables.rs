@@ -93,14 +93,11 @@ impl Variables {
                 LazyValue::Attributes(of)
             })
         };
-        let special = |key: &str| match self.evaluator.special(entity, key) {
-            Some(Value::Entity(of)) => Some(of),
-            _ => None,
-        };
+        let special = |key: &str| self.evaluator.special(entity, key)?.as_entity();
         Ok(match name {
-            "SELF" => match &self.scene.current {
-                LazyValue::Value(Value::Entity(of)) => attributes(Some(*of)),
-                other => Some(other.clone()),
+            "SELF" => match self.scene.current.plain_entity() {
+                Some(of) => attributes(Some(of)),
+                None => Some(self.scene.current.clone()),
             },
             "Self" => Some(self.scene.current.clone()),
             "NODES" => Some(LazyValue::AllInstances(entity)),

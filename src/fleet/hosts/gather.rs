@@ -66,7 +66,10 @@ impl RoleExpressions {
     fn host(&self, item: &Value) -> Result<String, String> {
         match item.reveal() {
             Value::Str(host) => Ok(host.to_string()),
-            Value::Entity(handle) => Ok(self.topology.entity(*handle).name.to_string()),
+            Value::Entity(entity) => {
+                let name = &self.topology.entity(entity.handle()).name;
+                Ok(name.to_string())
+            }
             other => {
                 let other = other.redacted();
                 Err(format!(

@@ -442,6 +442,7 @@ fn matches_value(node: &Node, value: &Value) -> bool {
         // The tree before the edit has the decrypted value, and the text still has the encrypted one.
         (NodeKind::Str(_), Value::Sensitive(_)) if node.tag().is_some() => true,
         (_, Value::Sensitive(inner)) => matches_value(node, inner),
+        (_, Value::Entity(entity)) => matches_value(node, entity.expression()),
         (NodeKind::Seq(items), Value::List(values)) => {
             items.len() == values.len()
                 && items
@@ -457,7 +458,7 @@ fn matches_value(node: &Node, value: &Value) -> bool {
                 })
         }
         (NodeKind::Seq(_) | NodeKind::Map(_), _) | (_, Value::List(_) | Value::Map(_)) => false,
-        (NodeKind::Null, Value::Null | Value::Entity(_)) => true,
+        (NodeKind::Null, Value::Null) => true,
         (NodeKind::Str(text), Value::Str(other)) => text == other,
         // Some numbers have the same text, and NaN differs from itself, so numbers are compared as text.
         (_, value) => emit_flow(&node.to_value()) == emit_flow(value),
