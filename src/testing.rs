@@ -21,7 +21,7 @@ pub mod dag {
 
 /// Items of the crate's module `diagnostic`, re-exported for tests.
 pub mod diagnostic {
-    pub use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+    pub use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources, Span};
 }
 
 /// Items of the crate's module `exec`, re-exported for tests.

@@ -54,6 +54,7 @@ sudo|test|sudo|commands run as other users with the real sudo
 flock|hands test|util-linux|shared test environments are created only once
 unshare|test|util-linux|a Debian for tests runs in namespaces
 setsid|test|util-linux|the program runs at a terminal of its own
+shellcheck|docs test|shellcheck|commands of models are checked with the real shellcheck
 sshd|test|openssh-server|test hosts run a real sshd
 ssh|test|openssh-client|results for ssh configuration files are compared with ssh
 ssh-keygen|test|openssh-client|hosts and users of tests need keys

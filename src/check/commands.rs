@@ -122,6 +122,9 @@ impl Checker<'_> {
         let (Some(names), Some(system)) = (implementation.primary_files(), self.machine) else {
             return false;
         };
+        if self.topology.has_artifact(names[0]) {
+            return false;
+        }
         let folders = [self.base_dir, operation.base_dir.as_path()];
         !names.iter().any(|name| {
             let is_there = |folder: &Path| system.exists(&folder.join(name)) != Some(false);

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::checker::{Checker, ModelChecks};
 use super::members::Owner;
+use super::operations::RESULT_INPUTS;
 use super::value_place::ValuePlace;
 use crate::diagnostic::{Check, Diagnostics};
 use crate::text::did_you_mean;
@@ -129,6 +130,8 @@ impl<'a> Checker<'a> {
             let subject = || format!("property `{name}` of {}", of());
             let place = ValuePlace {
                 is_default: !property.set_on_template,
+                // Artifacts have templates for the results of their tasks.
+                open_variables: RESULT_INPUTS.contains(&&**name),
                 ..ValuePlace::new(owner, within, property.span, &subject)
             };
             self.value(&property.value, place);
@@ -143,7 +146,9 @@ impl<'a> Checker<'a> {
             if declared.contains_key(name) || requirement.definition.is_some() {
                 continue;
             }
-            let Some(hint) = did_you_mean(name, declared.keys().map(|name| &**name)) else {
+            let contained = |known: &str| name.contains(known) || known.contains(&**name);
+            let known = declared.keys().map(|name| &**name);
+            let Some(hint) = did_you_mean(name, known.filter(|known| !contained(known))) else {
                 continue;
             };
             let message = format!(

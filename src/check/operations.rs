@@ -17,7 +17,7 @@ use crate::tosca::{Implementation, ImplementationKind, NodeTemplate, Operation};
 use crate::value::Value;
 
 /// Inputs whose templates have variables of the finished task.
-const RESULT_INPUTS: [&str; 3] = ["resultTemplate", "outputsTemplate", "done"];
+pub(super) const RESULT_INPUTS: [&str; 3] = ["resultTemplate", "outputsTemplate", "done"];
 
 impl<'a> Checker<'a> {
     pub(super) fn operation(

@@ -114,6 +114,9 @@ impl Evaluation<'_> {
     fn missing_primary(&self, operation: &Operation) -> Option<ChooseError> {
         let implementation = operation.implementation.as_ref()?;
         let names = implementation.primary_files()?;
+        if self.topology.service().topology.has_artifact(names[0]) {
+            return None;
+        }
         let folders = [&self.options.base_dir, &*operation.base_dir];
         let is_file = |name: &&str| {
             let paths = folders.map(|folder| folder.join(name));

@@ -46,6 +46,7 @@ mod resume;
 pub mod schedules;
 pub mod secret;
 mod secret_files;
+mod shellcheck;
 pub mod status;
 pub mod tasks;
 pub mod trust;

@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
+use super::shellcheck::shellcheck;
 use crate::check::{Baseline, UnusedIgnores, apply_ignores};
 use crate::session::validate::{self, ValidationReport};
 use crate::session::{SessionOptions, current_dir};
+use crate::system::env::Env;
 use crate::system::fs;
 
 /// The maximum size of a baseline in bytes.
@@ -18,6 +20,8 @@ pub struct ValidateRequest {
     pub session: SessionOptions,
     /// Whether warnings count as errors.
     pub strict: bool,
+    /// Whether `shellcheck` checks the commands if it is installed.
+    pub shellcheck: bool,
     /// The file with accepted findings.
     pub baseline: Option<PathBuf>,
     /// Whether to create the baseline, or to remove the lines that accept nothing.
@@ -38,8 +42,12 @@ pub struct Validation {
 /// Validates the path that the request names.
 pub fn validate(request: &ValidateRequest) -> Result<Validation, Failure> {
     let mut reports = validate::validate(&request.session)?;
+    let env = Env::of_this_process();
     for report in &mut reports {
-        let problems = std::mem::take(&mut report.problems);
+        let mut problems = std::mem::take(&mut report.problems);
+        if request.shellcheck {
+            problems.append(shellcheck(&report.shell_texts, &report.sources, &env));
+        }
         // After an error that stops the reading, other checks have not run.
         let unused = if problems.stop_loading() {
             UnusedIgnores::Accept

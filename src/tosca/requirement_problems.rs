@@ -59,8 +59,9 @@ impl RequirementResolver<'_> {
             .operations
             .iter()
             .any(|operation| operation.is_implemented());
-        // The requirements of built-in types stand in no file, and many templates leave them out.
-        let is_own = merged.span().is_some();
+        // The requirements of built-in types stand in no file, and many templates leave them out. Other TOSCA tools may
+        // find a target by its capability.
+        let is_own = merged.span().is_some() && !self.types.strict;
         let problem = if acts || is_own {
             Diagnostic::error(message).contained()
         } else {

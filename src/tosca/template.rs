@@ -70,6 +70,14 @@ pub struct TopologyTemplate {
     pub nested: IndexMap<TemplateName, Arc<NestedTopology>>,
 }
 
+impl TopologyTemplate {
+    /// Whether a node template has an artifact of this name, such as a program of a `LocalRepository`.
+    pub fn has_artifact(&self, name: &str) -> bool {
+        let mut nodes = self.nodes.values();
+        nodes.any(|node| node.artifacts.contains_key(name))
+    }
+}
+
 /// An output of a topology, with its unevaluated value.
 #[derive(Debug, Clone)]
 pub struct TopologyOutput {

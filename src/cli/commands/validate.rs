@@ -35,6 +35,9 @@ pub(in crate::cli) struct ValidateArgs {
     /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
+    /// Do not check commands with `shellcheck`, even if it is installed
+    #[arg(long)]
+    no_shellcheck: bool,
     /// A file with findings that are accepted for now
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -64,13 +67,17 @@ pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, 
     } = ops::validate::validate(&ValidateRequest {
         session: options,
         strict: args.strict,
+        shellcheck: !args.no_shellcheck,
         baseline: args.baseline.clone(),
         update_baseline: args.update_baseline,
     })?;
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();
     let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);
-    for ValidationReport { problems, sources } in &checked {
+    for ValidationReport {
+        problems, sources, ..
+    } in &checked
+    {
         cx.output.named_diagnostics(problems, sources);
         if for_machines {
             all.extend(cx.output.json_of(problems, sources));

@@ -66,7 +66,8 @@ impl Walker {
                 .into_iter()
                 .filter(|known| known.contains('_') && *known != "_generate")
         };
-        let is_similar = (name.contains(['_', '-']) && most_similar(name, long()).is_some())
+        let is_close = |known: &str| strsim::osa_distance(name, known) <= 2;
+        let is_similar = name.contains(['_', '-']) && long().any(is_close)
             || long().any(|known| plain(known) == plain(name));
         let is_eval = &**name != "eval"
             && (name.eq_ignore_ascii_case("eval")

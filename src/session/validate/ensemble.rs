@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::check::{ShellText, shell_texts};
+use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources};
 use crate::plan;
 use crate::project::{FileLoader, Project, keys_of_folder};
 use crate::schedule::{Schedules, secret_spans};
@@ -22,6 +23,8 @@ pub struct ValidationReport {
     pub problems: Diagnostics,
     /// The texts to which the problems point.
     pub sources: Sources,
+    /// The shell commands of the model.
+    pub shell_texts: Vec<ShellText>,
 }
 
 /// Validates an ensemble: its files, topology and dependency cycles.
@@ -29,6 +32,7 @@ pub(super) fn ensemble(options: &SessionOptions) -> ValidationReport {
     check(options).unwrap_or_else(|failure| ValidationReport {
         problems: failure.problems,
         sources: failure.sources,
+        shell_texts: Vec::new(),
     })
 }
 
@@ -43,10 +47,11 @@ fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
     let mut problems = std::mem::take(&mut session.warnings);
     problems.append(session::static_problems(&session));
     if let Err(error) = plan::refuse_cycles(&topology) {
-        problems.push(Diagnostic::from(error));
+        problems.push(Diagnostic::from(error).check(Check::RequirementCycle));
     }
     Ok(ValidationReport {
         problems,
+        shell_texts: shell_texts(&session.service.topology),
         sources: session.sources,
     })
 }

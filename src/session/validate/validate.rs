@@ -51,7 +51,11 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadE
     };
     // Freeing the parsed trees piece by piece takes long; the end of the process frees them at once.
     std::mem::forget(loader);
-    Ok(vec![ValidationReport { problems, sources }])
+    Ok(vec![ValidationReport {
+        problems,
+        sources,
+        shell_texts: Vec::new(),
+    }])
 }
 
 /// Sets the permissions of a service template in the loader.
