@@ -32,7 +32,9 @@ pub(super) fn shellcheck(texts: &[ShellText], sources: &Sources, env: &Env) -> D
             found.push(Diagnostic::warning(message));
             break;
         }
+        // Variables come from the environment of the operation, and other commands use them.
         let options = [
+            "--exclude=SC2034,SC2154",
             "--norc",
             "--shell=bash",
             "--severity=warning",

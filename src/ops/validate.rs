@@ -84,7 +84,7 @@ fn apply_baseline(
             let message = format!("there is no baseline `{}`", file.display());
             let help = "create it with `--update-baseline`";
             return Err(Failure::new(
-                FailureKind::Usage,
+                FailureKind::Refused,
                 message,
                 Some(help.to_owned()),
             ));

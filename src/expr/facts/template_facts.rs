@@ -264,7 +264,7 @@ static MEMBERSHIP: LazyLock<Regex> =
 
 /// A filter that leaves out undefined values.
 static SELECTION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"(?:select|reject)(?:attr)?\([^)]*(?:un)?defined"#));
+    LazyLock::new(|| pattern(r"(?:select|reject)(?:attr)?\([^)]*(?:un)?defined"));
 
 fn pattern(text: &str) -> Regex {
     Regex::new(text).unwrap_or_else(|_| unreachable!("the pattern is constant"))

@@ -43,7 +43,7 @@ fn a_comment_that_hides_nothing_is_a_finding() {
     let env = TestEnv::with_ensemble(&text);
     assert_eq!(
         checks(&env, &[]),
-        ["unused-ignore", "empty-path", "empty-path"]
+        ["empty-path", "unused-ignore", "empty-path"]
     );
 }
 

@@ -58,7 +58,8 @@ fn each_check_has_a_section_and_an_example_with_exactly_this_finding() {
     let missing: Vec<_> = all.iter().filter(|name| !shown.contains(**name)).collect();
     assert_eq!(missing, WITHOUT_EXAMPLE.iter().collect::<Vec<_>>());
     for Example { check, text } in examples() {
-        let indented: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        let lines: Vec<String> = text.lines().map(|line| format!("    {line}")).collect();
+        let indented = lines.join("\n");
         let ensemble = format!(
             "apiVersion: unfurl/v1alpha1\nkind: Ensemble\nspec:\n  service_template:\n{indented}"
         );

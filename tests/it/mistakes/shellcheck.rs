@@ -35,7 +35,14 @@ fn warnings_of_shellcheck_point_into_the_file() {
         .filter(|line| line.contains("shellcheck SC") || line.contains("-->"))
         .map(str::trim)
         .collect();
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    warning[shellcheck]: shellcheck SC2115: Use "${var:?}" to ensure this never expands to /*
+    --> ensemble.yaml:18:28
+    warning[shellcheck]: shellcheck SC2045: Iterating over ls output is fragile. Use globs
+    --> ensemble.yaml:19:33
+    warning[shellcheck]: shellcheck SC2115: Use "${var:?}" to ensure this never expands to /*
+    --> ensemble.yaml:20:40
+    "#);
     let run = env.unfurl(["validate", "--no-shellcheck"]).succeeds();
     assert_eq!(run.stderr, "", "{run}");
 }
