@@ -63,6 +63,7 @@ pub struct ModelChecks<'a> {
 
 /// The checks of one model.
 pub(super) struct Checker<'a> {
+    pub(super) service: &'a ServiceTemplate,
     pub(super) topology: &'a TopologyTemplate,
     pub(super) sources: &'a Sources,
     pub(super) machine: Option<&'a dyn Machine>,
@@ -88,6 +89,7 @@ impl<'a> Checker<'a> {
         let mut variables = checks.variables;
         variables.extend(TASK_VARIABLES.map(Arc::from));
         Self {
+            service,
             topology,
             sources: checks.sources,
             machine: checks.machine,
@@ -117,6 +119,12 @@ impl<'a> Checker<'a> {
         if place.is_none_or(|span| self.reported.insert((problem.check, span))) {
             self.problems.push(problem);
         }
+    }
+
+    /// Whether a place is in a file of the built-in repository `unfurl`.
+    pub(super) fn is_built_in(&self, span: Span) -> bool {
+        let source = self.sources.get(span.source);
+        source.is_some_and(|source| source.path.to_string_lossy().starts_with("unfurl:"))
     }
 
     /// Whether enough problems were found.

@@ -122,7 +122,7 @@ impl Checker<'_> {
         let (Some(names), Some(system)) = (implementation.primary_files(), self.machine) else {
             return false;
         };
-        if self.topology.has_artifact(names[0]) {
+        if self.service.has_artifact(names[0]) {
             return false;
         }
         let folders = [self.base_dir, operation.base_dir.as_path()];

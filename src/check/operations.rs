@@ -151,12 +151,13 @@ impl<'a> Checker<'a> {
             ChooseError::TaskOnRemoteHost => Check::UnknownConfiguratorInput,
         };
         let message = format!("{} cannot run: {error}", subject());
-        let problem = if interface == "Install" || self.lenient {
-            // Only a check or a discovery runs such an operation.
-            Diagnostic::warning(message)
-        } else {
-            Diagnostic::error(message)
-        };
+        let problem =
+            if interface == "Install" || self.lenient || self.is_built_in(implementation.span) {
+                // Only a check or a discovery runs such an operation.
+                Diagnostic::warning(message)
+            } else {
+                Diagnostic::error(message)
+            };
         self.report(
             problem
                 .label(implementation.span, "")

@@ -46,21 +46,15 @@ impl Checker<'_> {
             Fact::Artifact { entity, name } => self.artifact(&entity, &name, place),
             Fact::File(path) => self.file(&path, place),
             Fact::UnknownFunction(name) => {
-                let message = format!("`{name}` of {} is not a function", (place.subject)());
                 let hint = function_hint(&name);
-                self.error(Check::UnknownFunction, message, place.span, &name, hint);
+                self.unknown(Check::UnknownFunction, "a function", &name, hint, place);
             }
             Fact::UnknownPart(name) => {
                 let subject = (place.subject)();
                 let message =
                     format!("an expression has no key `{name}`, so {subject} is a plain map");
-                self.error(
-                    Check::UnknownKey,
-                    message,
-                    place.span,
-                    &name,
-                    part_hint(&name),
-                );
+                let hint = part_hint(&name);
+                self.error(Check::UnknownKey, message, place.span, &name, hint);
             }
             Fact::Syntax {
                 message,
@@ -76,27 +70,28 @@ impl Checker<'_> {
                 self.expression_variable(&name, &known, place);
             }
             Fact::UnknownFilter(name) => {
-                let message = format!("`{name}` in {} is not a filter", (place.subject)());
-                self.error(
-                    Check::UnknownFilter,
-                    message,
-                    place.span,
-                    &name,
-                    filter_hint(&name),
-                );
+                let hint = filter_hint(&name);
+                self.unknown(Check::UnknownFilter, "a filter", &name, hint, place);
             }
             Fact::UnknownTest(name) => {
-                let message = format!("`{name}` in {} is not a test", (place.subject)());
-                self.error(
-                    Check::UnknownFilter,
-                    message,
-                    place.span,
-                    &name,
-                    test_hint(&name),
-                );
+                let hint = test_hint(&name);
+                self.unknown(Check::UnknownFilter, "a test", &name, hint, place);
             }
             Fact::Variable { .. } | Fact::ExpressionVariable { .. } => {}
         }
+    }
+
+    /// Reports the name of a function, filter or test that does not exist.
+    fn unknown(
+        &mut self,
+        check: Check,
+        kind: &str,
+        name: &str,
+        hint: Option<String>,
+        place: ValuePlace<'_>,
+    ) {
+        let message = format!("`{name}` in {} is not {kind}", (place.subject)());
+        self.error(check, message, place.span, name, hint);
     }
 
     fn syntax(&mut self, message: &str, text: &str, line: usize, place: ValuePlace<'_>) {

@@ -114,7 +114,7 @@ impl Evaluation<'_> {
     fn missing_primary(&self, operation: &Operation) -> Option<ChooseError> {
         let implementation = operation.implementation.as_ref()?;
         let names = implementation.primary_files()?;
-        if self.topology.service().topology.has_artifact(names[0]) {
+        if self.topology.service().has_artifact(names[0]) {
             return None;
         }
         let folders = [&self.options.base_dir, &*operation.base_dir];

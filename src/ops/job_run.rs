@@ -14,7 +14,7 @@ use super::job_commit;
 use super::job_driver;
 use super::job_lock;
 use super::job_plan::{PlannedValues, complete_proposal};
-use super::planned_job::{PlannedJob, circular_requirements, plan_job};
+use super::planned_job::{PlannedJob, circular_requirements, plan_job, unreported};
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
@@ -116,7 +116,6 @@ impl<'a> RenderedJob<'a> {
             let sources = session.sources.clone();
             return Err(Failure::with_sources(FailureKind::Load, circle, sources));
         }
-        view.warnings(&session.warnings, &session.sources);
         folders.archive_previous().map_err(|error| {
             let hint = error.hint();
             Failure::new(FailureKind::Refused, error, hint)
@@ -124,7 +123,10 @@ impl<'a> RenderedJob<'a> {
         let mut folders = JobFolders::new(folders);
         job.engine.render(&mut folders);
         request.check_interrupt()?;
-        let watch = EventWatcher::new(view, log, &session.sources);
+        let events = job.engine.take_events();
+        view.warnings(&unreported(&session.warnings, &events), &session.sources);
+        let mut watch = EventWatcher::new(view, log, &session.sources);
+        watch.handle_all(&events);
         Ok(Self {
             request,
             session,

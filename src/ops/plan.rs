@@ -8,7 +8,7 @@ use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use super::job_plan::complete_proposal;
 use super::packages::{self, FetchPermission};
-use super::planned_job::{PlannedJob, circular_requirements, plan_job};
+use super::planned_job::{PlannedJob, circular_requirements, plan_job, unreported};
 use super::query::QueryResult;
 use super::recover;
 use super::request::JobRequest;
@@ -62,14 +62,15 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
         circle.severity = Severity::Warning;
         session.warnings.push(circle);
     }
-    view.warnings(&session.warnings, &session.sources);
     folders
         .archive_previous()
         .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
     request.check_interrupt()?;
+    let events = job.engine.take_events();
+    view.warnings(&unreported(&session.warnings, &events), &session.sources);
     let mut watch = EventWatcher::new(view, log, &session.sources);
-    watch.handle_all(&job.engine.take_events());
+    watch.handle_all(&events);
     keep_log(&job, watch.log, session.manifest.base_dir());
     let drift = RecordedDrift::of(&session);
     for problem in &drift.problems {

@@ -17,14 +17,14 @@ use super::resume;
 use super::unread_variables::unread_variables;
 use crate::check::{UnusedIgnores, apply_ignores};
 use crate::configurator;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::ensemble::{
     self, LogFile, RecentRecords, RecordedHistory, SavedTemplateIndex, SecretInputs,
     WorkingFolders, job_start,
 };
 use crate::fleet::hosts::EndpointLocator;
 use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
-use crate::job::{self, Engine, EngineParts, JobOptions};
+use crate::job::{self, Engine, EngineParts, JobEvent, JobOptions};
 use crate::plan::{self, JobGoal};
 use crate::secret::Keyring;
 use crate::session::{GivenVariable, Session, static_problems, topology_with_orphans};
@@ -298,6 +298,25 @@ pub(super) fn plan_job(
             recent_records,
         },
     })
+}
+
+/// Returns the problems of a model without those that events of rendering report at the same places.
+pub(super) fn unreported(problems: &Diagnostics, events: &[JobEvent]) -> Diagnostics {
+    let mut reported: Vec<Span> = Vec::new();
+    for event in events {
+        if let JobEvent::Problem(problem) = event {
+            reported.extend(problem.labels.iter().map(|label| label.span));
+        }
+    }
+    let is_within = |inner: Span, outer: &Span| {
+        inner.source == outer.source && inner.start >= outer.start && inner.end <= outer.end
+    };
+    let is_reported = |problem: &Diagnostic| {
+        let span = problem.span().filter(|_| problem.contained);
+        span.is_some_and(|span| reported.iter().any(|outer| is_within(span, outer)))
+    };
+    let left = problems.iter().filter(|problem| !is_reported(problem));
+    left.cloned().collect()
 }
 
 impl PlannedJob {

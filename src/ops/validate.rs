@@ -31,7 +31,7 @@ pub struct ValidateRequest {
 /// The reports of a validation.
 #[derive(Debug)]
 pub struct Validation {
-    /// One report for each ensemble or service template.
+    /// The reports: one for each ensemble or service template.
     pub reports: Vec<ValidationReport>,
     /// The number of findings that the baseline accepts.
     pub accepted: usize,
@@ -75,39 +75,14 @@ fn apply_baseline(
     request: &ValidateRequest,
     validation: &mut Validation,
 ) -> Result<(), Failure> {
-    let reports = &mut validation.reports;
     let path = fs::absolute(file, &current_dir()?);
     // The names of files in a baseline do not depend on the current folder.
     let here = path.parent().unwrap_or(&path).to_path_buf();
     if !fs::exists(&path) {
-        if !request.update_baseline {
-            let message = format!("there is no baseline `{}`", file.display());
-            let help = "create it with `--update-baseline`";
-            return Err(Failure::new(
-                FailureKind::Refused,
-                message,
-                Some(help.to_owned()),
-            ));
-        }
-        let mut baseline = Baseline::default();
-        for report in &mut *reports {
-            baseline.extend(Baseline::of(&report.problems, &report.sources, &here));
-        }
-        write(&path, &baseline)?;
-        let count = baseline.len();
-        validation.notice = Some(format!("wrote {count} findings to `{}`", file.display()));
+        create(file, &path, request, validation)?;
     }
-    let bytes = fs::read_within(&path, MAX_BASELINE)
-        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
-    let Some(baseline) = Baseline::parse(&String::from_utf8_lossy(&bytes)) else {
-        let message = format!("`{}` is not a baseline", file.display());
-        let help = "name another file, which `--update-baseline` creates";
-        return Err(Failure::new(
-            FailureKind::Refused,
-            message,
-            Some(help.to_owned()),
-        ));
-    };
+    let baseline = read(file, &path)?;
+    let reports = &mut validation.reports;
     let mut seen = HashSet::new();
     for report in &mut *reports {
         let problems = std::mem::take(&mut report.problems);
@@ -117,13 +92,11 @@ fn apply_baseline(
     if reports.iter().any(|report| report.problems.stop_loading()) {
         return Ok(());
     }
-    let unused = baseline.unused(&seen, &file.display().to_string());
+    let file = file.display().to_string();
+    let unused = baseline.unused(&seen, &file);
     if request.update_baseline && !unused.is_empty() {
         let count = unused.len();
-        validation.notice = Some(format!(
-            "removed {count} findings from `{}`",
-            file.display()
-        ));
+        validation.notice = Some(format!("removed {count} findings from `{file}`"));
         return write(&path, &baseline.keep(&seen));
     }
     if let Some(last) = reports.last_mut() {
@@ -133,6 +106,39 @@ fn apply_baseline(
         }
     }
     Ok(())
+}
+
+/// Creates the baseline if the request says so.
+fn create(
+    file: &Path,
+    path: &Path,
+    request: &ValidateRequest,
+    validation: &mut Validation,
+) -> Result<(), Failure> {
+    if !request.update_baseline {
+        let message = format!("there is no baseline `{}`", file.display());
+        let help = "create it with `--update-baseline`".to_owned();
+        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+    }
+    let base = path.parent().unwrap_or(path);
+    let mut baseline = Baseline::default();
+    for report in &validation.reports {
+        baseline.extend(Baseline::of(&report.problems, &report.sources, base));
+    }
+    write(path, &baseline)?;
+    let count = baseline.len();
+    validation.notice = Some(format!("wrote {count} findings to `{}`", file.display()));
+    Ok(())
+}
+
+fn read(file: &Path, path: &Path) -> Result<Baseline, Failure> {
+    let bytes = fs::read_within(path, MAX_BASELINE)
+        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+    Baseline::parse(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
+        let message = format!("`{}` is not a baseline", file.display());
+        let help = "name another file, which `--update-baseline` creates".to_owned();
+        Failure::new(FailureKind::Refused, message, Some(help))
+    })
 }
 
 fn write(path: &Path, baseline: &Baseline) -> Result<(), Failure> {

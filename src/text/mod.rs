@@ -14,7 +14,7 @@ mod url;
 pub use glob::Glob;
 pub use pattern::{Pattern, PatternError, PatternFlags, PatternMatch};
 pub use quote::{force_quote_word, quote_word, quote_words, shlex_join, shlex_quote};
-pub use similar::{did_you_mean, most_similar};
+pub use similar::{did_you_mean, is_close, most_similar};
 pub use size::{format_size, parse_size};
 pub use terminal::{
     Delivery, LinkBase, OutputFilter, escape_controls, escape_except_colours, escape_with_links,

@@ -32,6 +32,11 @@ pub fn most_similar<'a>(
     close.min().map(|(_, candidate)| candidate)
 }
 
+/// Whether two names differ in at most `edits` letters: replaced, added, removed, or swapped with the next one.
+pub fn is_close(name: &str, other: &str, edits: usize) -> bool {
+    osa_distance(name, other) <= edits
+}
+
 /// Returns the hint `did you mean …?` with the most similar candidate, if any.
 pub fn did_you_mean<'a>(
     name: &str,

@@ -4,7 +4,7 @@
 //! requirements and substitutes nested topologies. The other functions read single templates that are outside
 //! of the topology, and check input values.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -84,10 +84,24 @@ pub fn read(
         overrides: overrides.unwrap_or_default(),
         topology: Arc::new(topology),
         substitutable,
+        imported_artifacts: imported_artifacts(&files),
         types: Arc::new(types),
     };
     let problems = unused.downgrade_errors(template.types.take_problems(), root.span().source);
     (Some(template), join_with_unknown_names(problems))
+}
+
+/// Returns the names of the artifacts of node templates in imported files.
+fn imported_artifacts(files: &[LoadedFile]) -> HashSet<Arc<str>> {
+    let templates = files.iter().skip(1).filter_map(|file| {
+        let topology = file.root.get("topology_template")?;
+        topology.get("node_templates")?.as_map()
+    });
+    let artifacts = templates
+        .flat_map(|map| map.iter())
+        .filter_map(|(_, entry)| entry.value.get("artifacts")?.as_map());
+    let names = artifacts.flat_map(|map| map.iter()).map(|(name, _)| name);
+    names.map(Arc::clone).collect()
 }
 
 /// Returns the repositories that the files declare. The service template has priority over its imports.

@@ -27,6 +27,8 @@ pub struct ServiceTemplate {
     /// The types that the template declares or imports, and the built-in types.
     pub types: Arc<Types>,
     pub topology: Arc<TopologyTemplate>,
+    /// The names of the artifacts of node templates in imported files, which are not part of the topology.
+    pub(super) imported_artifacts: HashSet<Arc<str>>,
     /// The node types that topologies of imported files can substitute for.
     pub substitutable: HashSet<TypeKey>,
     pub metadata: Map,
@@ -70,11 +72,13 @@ pub struct TopologyTemplate {
     pub nested: IndexMap<TemplateName, Arc<NestedTopology>>,
 }
 
-impl TopologyTemplate {
-    /// Whether a node template has an artifact of this name, such as a program of a `LocalRepository`.
+impl ServiceTemplate {
+    /// Whether a node template of the topology or of an imported file has an artifact of this name, such as a program of
+    /// a `LocalRepository`.
     pub fn has_artifact(&self, name: &str) -> bool {
-        let mut nodes = self.nodes.values();
-        nodes.any(|node| node.artifacts.contains_key(name))
+        let mut nodes = self.topology.nodes.values();
+        self.imported_artifacts.contains(name)
+            || nodes.any(|node| node.artifacts.contains_key(name))
     }
 }
 

@@ -58,7 +58,7 @@ impl<'a> DiagnosticRenderer<'a> {
         self
     }
 
-    /// Adds the name of its check to the first line of each problem.
+    /// Adds the name of its check to each problem.
     #[must_use]
     pub fn names_checks(mut self, names_checks: bool) -> Self {
         self.names_checks = names_checks;
@@ -114,11 +114,7 @@ impl<'a> DiagnosticRenderer<'a> {
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        let mut title = level.primary_title(diagnostic.message.as_str());
-        if self.names_checks {
-            title = title.id(diagnostic.check.name());
-        }
-        let mut group = Group::with_title(title);
+        let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
         let primary = diagnostic.span();
         for labels in self.clusters(&diagnostic.labels) {
             group = group.element(self.snippet(&labels, primary));
@@ -133,8 +129,12 @@ impl<'a> DiagnosticRenderer<'a> {
             let hint = Level::HELP.with_name("hint");
             group = group.element(hint.message(help.as_str()));
         }
+        if self.names_checks {
+            let check = Level::NOTE.with_name("check");
+            group = group.element(check.message(diagnostic.check.name()));
+        }
         let text = self.renderer.render(&[group]);
-        if diagnostic.labels.is_empty() && diagnostic.help.is_some() {
+        if diagnostic.labels.is_empty() && (diagnostic.help.is_some() || self.names_checks) {
             without_line(&text, diagnostic.message.split('\n').count())
         } else {
             text

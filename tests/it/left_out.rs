@@ -438,7 +438,8 @@ fn keys_without_effect_are_warnings_with_their_places() {
         "{env}  serivce_template: {{}}\n  other: 1\nstatsu: {{}}\njobsLog: my.tsv\n"
     ));
     for (key, place) in WITHOUT_EFFECT {
-        let run = env.unfurl(["validate"]).succeeds();
+        // A misspelt key of `spec` is an error.
+        let run = env.unfurl(["validate"]).exits(1);
         run.says(&["warning: ", key, place, "did you mean `service_template`?"]);
     }
     // Merge directives may use keys of any name.

@@ -20,7 +20,7 @@ spec:
 
 #[test]
 fn a_primary_that_is_no_file_runs_nothing_and_says_so() {
-    for text in ["echo app >> log", "touch", "./none.sh --fast"] {
+    for text in ["echo app >> log", "touch", "none --fast"] {
         let env = ensemble(&format!("{{primary: '{text}'}}"));
         let message = format!("`{text}`");
         let hint =

@@ -471,7 +471,9 @@ worker = Worker()
         "apiVersion: unfurl/v1alpha1\nkind: Ensemble\nspec:\n  service_template:\n    +include: x.py\n",
     ));
     env.write("x.py", text);
-    env.unfurl(["--allow", "python", "validate"]).succeeds();
+    env.unfurl(["--allow", "python", "validate"])
+        .exits(1)
+        .says(&["cannot be run"]);
     env.unfurl(["--allow", "python", "deploy", "--approve"])
         .exits(64)
         .says(&["cannot be run"]);

@@ -10,7 +10,7 @@ use crate::expr::path::{self, Key, Segment};
 use crate::expr::syntax::{
     Expression, PARTS, STAND_ALONE, is_expression, is_stand_alone, is_template,
 };
-use crate::text::most_similar;
+use crate::text::{is_close, most_similar};
 use crate::value::{Map, Value};
 
 /// The maximum depth in a value at which facts are collected.
@@ -66,12 +66,11 @@ impl Walker {
                 .into_iter()
                 .filter(|known| known.contains('_') && *known != "_generate")
         };
-        let is_close = |known: &str| strsim::osa_distance(name, known) <= 2;
-        let is_similar = name.contains(['_', '-']) && long().any(is_close)
+        let is_similar = name.contains(['_', '-']) && long().any(|known| is_close(name, known, 2))
             || long().any(|known| plain(known) == plain(name));
         let is_eval = &**name != "eval"
             && (name.eq_ignore_ascii_case("eval")
-                || (strsim::osa_distance(name, "eval") == 1 && looks_like_source(argument)));
+                || (is_close(name, "eval", 1) && looks_like_source(argument)));
         if (is_similar && !is_stand_alone(name) && functions::find(name).is_none()) || is_eval {
             self.facts.push(Fact::UnknownFunction(Arc::clone(name)));
         }

@@ -282,7 +282,7 @@ fn wrong_connections_are_errors_with_their_places_before_anything_runs() {
         ("connection `two` has no `type`", "7:12"),
         ("connection `three` has no property `project`", "9:9"),
         (
-            "the value <<REDACTED>> of property `PACKET_API_TOKEN` is a list",
+            "the value <<REDACTED>> of property `PACKET_API_TOKEN` in connection `three` is a list",
             "10:40",
         ),
         (

@@ -268,13 +268,15 @@ fn a_missing_input_is_explained_with_the_options_that_set_it() {
 }
 
 #[test]
-fn an_unused_value_of_the_ensemble_is_a_warning() {
+fn a_value_of_the_ensemble_for_no_input_is_an_error_that_stops_no_job() {
     let env = service_with("  inputs: {prot: 1}\n");
-    env.unfurl(["plan"]).succeeds().says(&[
-        "warning: the service template has no input `prot`",
+    let message = [
+        "error: the service template has no input `prot`",
         "ensemble.yaml:25:12",
         "did you mean `port`?",
-    ]);
+    ];
+    env.unfurl(["plan"]).exits(64).says(&message);
+    env.unfurl(["deploy", "--approve"]).succeeds().says(&message);
 }
 
 #[test]

@@ -149,8 +149,8 @@ spec:
     let env = TestEnv::with_ensemble(text);
     env.unfurl(["validate"])
         .exits(0)
-        .says(&["warning[empty-path]"]);
+        .says(&["warning: output `address`", "check: empty-path"]);
     env.unfurl(["validate", "--strict"])
         .exits(1)
-        .says(&["error[empty-path]", "1 error."]);
+        .says(&["error: output `address`", "1 error."]);
 }

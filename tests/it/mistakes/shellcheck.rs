@@ -36,13 +36,22 @@ fn warnings_of_shellcheck_point_into_the_file() {
         .map(str::trim)
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    warning[shellcheck]: shellcheck SC2115: Use "${var:?}" to ensure this never expands to /*
+    warning: shellcheck SC2115: Use "${var:?}" to ensure this never expands to /*
     --> ensemble.yaml:18:28
-    warning[shellcheck]: shellcheck SC2045: Iterating over ls output is fragile. Use globs
+    warning: shellcheck SC2045: Iterating over ls output is fragile. Use globs
     --> ensemble.yaml:19:33
-    warning[shellcheck]: shellcheck SC2115: Use "${var:?}" to ensure this never expands to /*
+    warning: shellcheck SC2115: Use "${var:?}" to ensure this never expands to /*
     --> ensemble.yaml:20:40
     "#);
     let run = env.unfurl(["validate", "--no-shellcheck"]).succeeds();
     assert_eq!(run.stderr, "", "{run}");
+}
+
+#[test]
+fn settings_of_a_project_have_no_effect_on_shellcheck() {
+    requires!("shellcheck");
+    let env = TestEnv::with_ensemble(COMMANDS);
+    env.write(".shellcheckrc", "disable=SC2115,SC2045\n");
+    let run = env.unfurl(["validate"]).succeeds();
+    assert!(run.stderr.contains("SC2115"), "{run}");
 }

@@ -104,10 +104,10 @@ fn each_mistake_is_an_error_with_its_place_and_a_hint() {
         env.write(&file, &std::fs::read_to_string(folder.join(&file)).unwrap());
         let run = env.unfurl(["validate", "--no-shellcheck", &file]);
         let is_right = run.code == 1
-            && run.stderr.contains(&format!("]: {message}"))
+            && run.stderr.contains(&format!("error: {message}"))
             && run.stderr.contains(&format!("--> {file}:{place}\n"))
             && (hint.is_empty() || run.stderr.contains(&format!("hint: {hint}")))
-            && run.stderr.matches("error[").count() == 1;
+            && run.stderr.matches("error: ").count() == 1;
         if !is_right {
             wrong.push(format!("{name}, exit code {}:\n{}", run.code, run.stderr));
         }
