@@ -399,7 +399,7 @@ topology_template:
         service.yaml:16:55: an activity of step `s` of workflow `w` must be a map with one key
         service.yaml:16:59: step `s` of workflow `w` has an unknown activity `cal`
         service.yaml:16:90: step `t` of workflow `w` must be a map, not an integer
-        service.yaml:16:27: workflow `w` has no step `t`, which step `s` refers to
+        service.yaml:16:82: workflow `w` has no step `t`, which step `s` refers to
         service.yaml:17:3: `substitution_mappings` names `nobody`, which is not a node template
         ");
     }
@@ -549,7 +549,7 @@ topology_template:
         service.yaml:24:17: the value <<REDACTED>> of property `secret` in node template `bad` is not an integer
         service.yaml:25:32: the value `70000` of property `ends[0].port` in node template `bad` is not between 1 and 65535
         service.yaml:25:47: the value `x` of property `ends[1].port` in node template `bad` is not an integer
-        service.yaml:25:57: property `ends[1].extra` in node template `bad` is not a field of `Endpoint`
+        service.yaml:25:50: property `ends[1].extra` in node template `bad` is not a field of `Endpoint`
         service.yaml:25:40: property `ends[1]` in node template `bad` has no `host`, which the type `Endpoint` requires
         service.yaml:26:9: property `nedeed` is not declared on `T`
           hint: did you mean `needed`?

@@ -432,6 +432,7 @@ mod tests {
         insta::assert_snapshot!(super::super::pretty(&json[1]), @r#"
         {
           "severity": "error",
+          "check": "load",
           "message": "`web` requires `databse`, which is not in the topology",
           "labels": [
             {

@@ -92,6 +92,7 @@ mod tests {
     fn a_problem_has_its_place_its_hint_and_its_other_places() {
         let problem = json!({
             "severity": "error",
+            "check": "unknown-type",
             "message": "there is no node type `Ap`",
             "labels": [
                 {"file": "a b.yaml", "line": 5, "column": 17, "text": ""},
@@ -104,6 +105,7 @@ mod tests {
         insta::assert_snapshot!(result, @r#"
         [
           {
+            "ruleId": "unknown-type",
             "level": "error",
             "message": {
               "text": "there is no node type `Ap`\n\nhint: did you mean `App`?"

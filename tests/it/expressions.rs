@@ -362,6 +362,14 @@ fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads(
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
     assert!(!run.all().contains("hush-"), "{}", run.all());
     insta::assert_snapshot!(run.stderr, @"
+    error: variable `SIZE` of operation `Standard.configure` of node template `web` reads the input `none`, which is not declared
+      --> ensemble.yaml:23:82
+       |
+    23 |                 implementation: {primary: Shell, environment: {SIZE: {get_input: none}}}
+       |                                                                                  ^^^^
+       |
+       = hint: declare `none` under `topology_template.inputs`
+
     error: Standard.configure of `web`: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`
       --> ensemble.yaml:14:18
        |
@@ -393,6 +401,20 @@ fn an_expression_that_is_wrong_by_itself_is_shown_where_it_stands() {
     let env = broken("{command: {eval: {concat: [a, b], sep: {eval: '::a['}}}}");
     let run = env.unfurl(["plan"]).exits(64);
     insta::assert_snapshot!(run.stderr, @"
+    error: property `url` of node template `db` reads `nope`, which node template `db` of type `test.Any` does not declare
+      --> ensemble.yaml:14:45
+       |
+    14 |             url: '{{ SELF.secret }}-{{ SELF.nope }}'
+       |                                             ^^^^
+
+    error: variable `SIZE` of operation `Standard.configure` of node template `web` reads the input `none`, which is not declared
+      --> ensemble.yaml:23:82
+       |
+    23 |                 implementation: {primary: Shell, environment: {SIZE: {get_input: none}}}
+       |                                                                                  ^^^^
+       |
+       = hint: declare `none` under `topology_template.inputs`
+
     error: Standard.configure of `web`: `::a[` is not an expression: a `]` is missing at character 5
       --> ensemble.yaml:24:35
        |
@@ -406,6 +428,12 @@ fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
     let env = broken("{command: echo}");
     let run = env.unfurl(["--quiet", "deploy", "--approve"]).exits(64);
     insta::assert_snapshot!(run.stderr, @"
+    error: property `url` of node template `db` reads `nope`, which node template `db` of type `test.Any` does not declare
+      --> ensemble.yaml:14:45
+       |
+    14 |             url: '{{ SELF.secret }}-{{ SELF.nope }}'
+       |                                             ^^^^
+
     error: Standard.configure of `web`: undefined input `none`
       --> ensemble.yaml:23:33
        |

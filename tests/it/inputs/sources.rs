@@ -276,7 +276,9 @@ fn a_value_of_the_ensemble_for_no_input_is_an_error_that_stops_no_job() {
         "did you mean `port`?",
     ];
     env.unfurl(["plan"]).exits(64).says(&message);
-    env.unfurl(["deploy", "--approve"]).succeeds().says(&message);
+    env.unfurl(["deploy", "--approve"])
+        .succeeds()
+        .says(&message);
 }
 
 #[test]
