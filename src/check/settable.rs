@@ -109,20 +109,24 @@ impl SettableNames {
 
 /// Whether an operation of a node may set attributes whose names only its program knows.
 pub(super) fn sets_unknown_names(node: &NodeTemplate) -> bool {
-    let is_unknown = |operation: &Arc<Operation>| {
+    node.operations.iter().any(|operation| {
         let Some(implementation) = &operation.implementation else {
             return operation.invoke.is_some();
         };
+        // An artifact has inputs of its own, and an expression may come from a file.
+        let is_expression = |name: &&str| {
+            let map = operation.inputs.get(*name).and_then(Value::as_map);
+            map.is_some_and(|map| map.contains_key("eval") || map.contains_key("ref"))
+        };
+        if implementation.primary.is_some() || SETTING_INPUTS.iter().any(is_expression) {
+            return true;
+        }
         match &implementation.kind {
             ImplementationKind::Unsupported(_) | ImplementationKind::Artifact(_) => true,
             ImplementationKind::Configurator(name) => {
-                matches!(
-                    &**name,
-                    "Ansible" | "Terraform" | "Delegate" | "Task" | "States"
-                ) || !matches!(&**name, "Shell" | "Cmd" | "Template")
+                !matches!(&**name, "Shell" | "Cmd" | "Template")
             }
             ImplementationKind::Command(_) => false,
         }
-    };
-    node.operations.iter().any(is_unknown)
+    })
 }

@@ -8,10 +8,10 @@ use minijinja::{Environment, ErrorKind};
 use regex::Regex;
 
 use super::fact::{Fact, MemberRead};
-use crate::expr::template::static_template::{compile_environment, prepare};
+use crate::expr::template::static_template::{GLOBALS, compile_environment, prepare};
 
-/// The names that every template has.
-const KNOWN: &[&str] = &[
+/// The variables and constants that every template has, besides the global functions.
+const KNOWN: [&str; 16] = [
     "SELF",
     "Self",
     "NODES",
@@ -21,19 +21,6 @@ const KNOWN: &[&str] = &[
     "SOURCE",
     "TARGET",
     "ORCHESTRATOR",
-    "OPERATION_HOST",
-    "range",
-    "dict",
-    "debug",
-    "namespace",
-    "lookup",
-    "query",
-    "q",
-    "now",
-    "omit",
-    "cycler",
-    "joiner",
-    "undef",
     "caller",
     "true",
     "false",
@@ -42,6 +29,12 @@ const KNOWN: &[&str] = &[
     "False",
     "None",
 ];
+
+/// Whether a template has a name in any case. A loop has its own variable `loop`.
+fn is_known(name: &str) -> bool {
+    let is_global = GLOBALS.contains(&name) && name != "loop";
+    KNOWN.contains(&name) || is_global || name.starts_with("__")
+}
 
 /// Variables of templates whose attributes are those of an entity.
 const ENTITIES: [&str; 4] = ["SELF", "SOURCE", "TARGET", "HOST"];
@@ -182,10 +175,7 @@ impl<'t> TemplateNames<'t> {
     ) -> Vec<Fact> {
         let mut facts = Vec::new();
         let unknown = |(name, _): &&(&str, usize)| {
-            !self.set.contains(name)
-                && !variables.contains(*name)
-                && !KNOWN.contains(name)
-                && !name.starts_with("__")
+            !self.set.contains(name) && !variables.contains(*name) && !is_known(name)
         };
         let Tested { names, all } = Tested::of(text);
         if !all {

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use minijinja::{Environment, UndefinedBehavior};
 
+pub(in crate::expr) use super::variables::GLOBALS;
+
 use super::preprocess::{Delimiters, prepare_template};
 use super::{engine, header};
 

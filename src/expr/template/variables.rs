@@ -171,7 +171,7 @@ pub(super) const CHECK_FUNCTION: &str = "__checked";
 pub(super) const COUNT_FUNCTION: &str = "__counted";
 
 /// The global functions of the engine, which are not variables.
-const GLOBALS: [&str; 15] = [
+pub(in crate::expr) const GLOBALS: [&str; 15] = [
     "range",
     "dict",
     "debug",

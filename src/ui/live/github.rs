@@ -169,7 +169,10 @@ impl ProgressView for GithubLog {
             ProgressEvent::Problem(problem) => {
                 self.add(&problem.text, out);
                 if problem.level >= LogLevel::Warning {
-                    let text = ("", problem.message.as_str());
+                    // The check is the title, except for problems that have none of their own.
+                    let check = problem.json["check"].as_str().unwrap_or_default();
+                    let title = if check == "load" { "" } else { check };
+                    let text = (title, problem.message.as_str());
                     self.annotate(problem.level, text, problem.place.as_ref(), out);
                 }
             }

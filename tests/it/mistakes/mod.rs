@@ -1,5 +1,6 @@
 //! Files with mistakes, and files without: the findings of `validate`.
 
+mod annotations;
 mod baseline;
 mod documentation;
 mod ensembles;
