@@ -108,9 +108,24 @@ pub(super) fn check<'a>(
             .check(fault.check)
             .contained()
             .label(place, "")
-            .help_if(fault.hint)
+            .help_if(fault.hint.or_else(|| usual_hint(fault.check, def)))
     });
     (value, messages.collect())
+}
+
+/// Returns the hint for a fault that has none of its own.
+fn usual_hint(check: Check, def: &PropertyDef) -> Option<String> {
+    let name = &def.name;
+    match check {
+        Check::WrongType => Some(format!(
+            "the type of `{name}` is `{}`",
+            def.schema.type_name
+        )),
+        Check::Constraint => Some(format!(
+            "choose a value that the constraints of `{name}` allow"
+        )),
+        _ => None,
+    }
 }
 
 /// Checks an output of an operation and returns the violations as messages.

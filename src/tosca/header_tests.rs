@@ -80,7 +80,9 @@ topology_template:
     insta::assert_snapshot!(case.report(), @r"
     service.yaml:7:51: `pattern` `(?<!a` is not a supported regular expression: opening parenthesis without closing parenthesis
     service.yaml:11:41: the value `-name` of property `name` in node template `wrong` does not match the pattern `(?!-)[a-z0-9-]{1,63}(?<!-)`
+      hint: choose a value that the constraints of `name` allow
     service.yaml:12:49: the value `ababababababababababababababababababababababababababababxd` of property `slow` in node template `slow` cannot be matched with the pattern `(a|b|ab)*\1d`: the search takes more than 1000000 steps; write the expression with less ambiguity
+      hint: choose a value that the constraints of `slow` allow
     ");
 }
 

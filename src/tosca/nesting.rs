@@ -363,10 +363,10 @@ impl TopologyCopy<'_> {
                 );
                 let problem = Diagnostic::error(message)
                     .check(Check::MissingProperty)
-                    .label(self.outer.span, "");
-                self.draft
-                    .scope
-                    .report(problem.label(def.span, "declared here"));
+                    .label(self.outer.span, "")
+                    .label(def.span, "declared here")
+                    .help(format!("add `{name}` to its `properties`"));
+                self.draft.scope.report(problem);
             }
         }
     }

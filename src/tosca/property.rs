@@ -185,7 +185,8 @@ impl TypeScope<'_> {
                     .check(Check::MissingProperty)
                     .contained()
                     .label(span, "")
-                    .label(def.span, "declared here"),
+                    .label(def.span, "declared here")
+                    .help(format!("add `{name}` to its `properties`")),
             );
         }
     }

@@ -541,14 +541,23 @@ topology_template:
         );
         insta::assert_snapshot!(case.report(), @"
         service.yaml:17:5: node template `bad` has no property `needed`, which `T` requires
+          hint: add `needed` to its `properties`
         service.yaml:20:16: the value `11` of property `count` in node template `bad` is not between 1 and 10
+          hint: choose a value that the constraints of `count` allow
         service.yaml:21:15: the value `c` of property `kind` in node template `bad` is not one of `a`, `b`
+          hint: choose a value that the constraints of `kind` allow
         service.yaml:22:15: the value `A1x9` of property `name` in node template `bad` does not match the pattern `[a-z]+`
+          hint: choose a value that the constraints of `name` allow
         service.yaml:22:15: the value `A1x9` of property `name` in node template `bad` must have at most the length 3
+          hint: choose a value that the constraints of `name` allow
         service.yaml:23:15: the value `10 MB` of property `size` in node template `bad` must be greater than or equal to `1 GB`
+          hint: choose a value that the constraints of `size` allow
         service.yaml:24:17: the value <<REDACTED>> of property `secret` in node template `bad` is not an integer
+          hint: the type of `secret` is `integer`
         service.yaml:25:32: the value `70000` of property `ends[0].port` in node template `bad` is not between 1 and 65535
+          hint: choose a value that the constraints of `ends` allow
         service.yaml:25:47: the value `x` of property `ends[1].port` in node template `bad` is not an integer
+          hint: the type of `ends` is `list`
         service.yaml:25:50: property `ends[1].extra` in node template `bad` is not a field of `Endpoint`
         service.yaml:25:40: property `ends[1]` in node template `bad` has no `host`, which the type `Endpoint` requires
         service.yaml:26:9: property `nedeed` is not declared on `T`
@@ -588,7 +597,10 @@ topology_template:
     bad: {type: integer, default: many}
 ",
         );
-        insta::assert_snapshot!(case.report(), @"service.yaml:7:35: the value `many` of input `bad` is not an integer");
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:7:35: the value `many` of input `bad` is not an integer
+          hint: the type of `bad` is `integer`
+        ");
         let values = [("cpus", Value::from(3)), ("free", Value::Null)];
         let values: Map = values.map(|(k, v)| (Arc::from(k), v)).into_iter().collect();
         let origins = [(

@@ -585,7 +585,10 @@ topology_template:
 ";
         let main = "a: {type: T, directives: [substitute], requirements: [{r: b}]}, b: {type: T, properties: {p: y}}";
         let case = nested(main, file);
-        insta::assert_snapshot!(case.report(), @"service.yaml:4:20: node template `a` has no property `p`, which `T` requires");
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:4:20: node template `a` has no property `p`, which `T` requires
+          hint: add `p` to its `properties`
+        ");
         insta::assert_snapshot!(case.targets("a:main"), @"r → b (tosca.relationships.Root, feature)");
         let names: Vec<_> = case
             .service
