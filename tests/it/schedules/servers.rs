@@ -150,6 +150,8 @@ fn sighup_and_a_changed_file_load_the_schedules_again_and_a_wrong_file_changes_n
     world.settled("a", 2);
     world.replace("unfurl.yaml", &(good + &wrong.replace("61", "0")));
     wake(&server);
+    // The due times of a new schedule count from its loading.
+    server.wait_until_it_says("reads `unfurl.yaml` again; schedules: 2");
     world.jump(&server, "2026-05-01T12:00:00.2Z");
     insta::assert_snapshot!(world.settled("a", 3), @"
     2026-05-01T10:00:00Z failed: 1 failed (task mark: unclosed bracket '[')
