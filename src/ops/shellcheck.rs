@@ -1,17 +1,21 @@
 //! Runs `shellcheck`, if it is installed, on the commands of a model.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
 use crate::check::ShellText;
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources};
 use crate::system::env::Env;
 use crate::system::fs::find_program;
 use crate::system::process::{self, Helper};
 
 /// The time for all commands together.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// The maximum number of commands that are checked. Each one starts the program once.
+const MAX_COMMANDS: usize = 500;
 
 /// Returns the warnings of `shellcheck` about commands. Settings of the project have no effect. Without the program there
 /// are none.
@@ -23,13 +27,18 @@ pub(super) fn shellcheck(texts: &[ShellText], sources: &Sources, env: &Env) -> D
     };
     let program = program.display().to_string();
     let end = Instant::now() + TIME_LIMIT;
+    let mut seen = HashSet::new();
     for (index, text) in texts.iter().enumerate() {
-        if Instant::now() >= end {
+        let script = text.script();
+        if !seen.insert(script.clone()) {
+            continue;
+        }
+        if Instant::now() >= end || seen.len() > MAX_COMMANDS {
             let left = texts.len() - index;
-            let message = format!(
-                "commands that were not checked with `shellcheck`, for lack of time: {left}"
-            );
-            found.push(Diagnostic::warning(message));
+            let message = format!("commands that were not checked with `shellcheck`: {left}");
+            let mut note = Diagnostic::warning(message);
+            note.severity = Severity::Note;
+            found.push(note);
             break;
         }
         // Variables come from the environment of the operation, and other commands use them.
@@ -42,7 +51,7 @@ pub(super) fn shellcheck(texts: &[ShellText], sources: &Sources, env: &Env) -> D
             "-",
         ];
         let helper = Helper {
-            stdin: text.script().into_bytes(),
+            stdin: script.into_bytes(),
             time_limit: TIME_LIMIT,
             ..Helper::new(std::iter::once(program.as_str()).chain(options))
         };

@@ -95,8 +95,8 @@ fn apply_baseline(
     let file = file.display().to_string();
     let unused = baseline.unused(&seen, &file);
     if request.update_baseline && !unused.is_empty() {
-        let count = unused.len();
-        validation.notice = Some(format!("removed {count} findings from `{file}`"));
+        let count = findings(unused.len());
+        validation.notice = Some(format!("removed {count} from `{file}`"));
         return write(&path, &baseline.keep(&seen));
     }
     if let Some(last) = reports.last_mut() {
@@ -126,8 +126,8 @@ fn create(
         baseline.extend(Baseline::of(&report.problems, &report.sources, base));
     }
     write(path, &baseline)?;
-    let count = baseline.len();
-    validation.notice = Some(format!("wrote {count} findings to `{}`", file.display()));
+    let count = findings(baseline.len());
+    validation.notice = Some(format!("wrote {count} to `{}`", file.display()));
     Ok(())
 }
 
@@ -139,6 +139,14 @@ fn read(file: &Path, path: &Path) -> Result<Baseline, Failure> {
         let help = "name another file, which `--update-baseline` creates".to_owned();
         Failure::new(FailureKind::Refused, message, Some(help))
     })
+}
+
+/// Returns a number of findings with its noun.
+fn findings(count: usize) -> String {
+    match count {
+        1 => "1 finding".to_owned(),
+        _ => format!("{count} findings"),
+    }
 }
 
 fn write(path: &Path, baseline: &Baseline) -> Result<(), Failure> {

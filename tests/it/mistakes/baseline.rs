@@ -75,7 +75,7 @@ fn a_baseline_hides_old_findings_and_only_becomes_smaller() {
     );
     env.unfurl(create)
         .succeeds()
-        .says(&["removed 1 findings from `old.txt`"]);
+        .says(&["removed 1 finding from `old.txt`"]);
     assert_eq!(env.read("old.txt").lines().count(), 2);
     assert_eq!(checks(&env, &["--baseline", "old.txt"]), ["empty-path"]);
     // The folder in which the command runs does not count.
