@@ -1,5 +1,6 @@
 //! The state of the checks of one model, and the helpers that all of them use.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -71,12 +72,14 @@ pub(super) struct Checker<'a> {
     pub(super) lenient: bool,
     pub(super) substitutable: &'a HashSet<TypeKey>,
     pub(super) given: HashSet<Arc<str>>,
-    pub(super) settable: SettableNames,
+    /// Names from the record, for `settable`.
+    recorded: HashSet<Arc<str>>,
+    settable: OnceCell<SettableNames>,
     pub(super) variables: HashSet<Arc<str>>,
     /// The names of operations that workflows or delegates call with inputs of their own.
-    pub(super) called: HashSet<String>,
+    called: OnceCell<HashSet<String>>,
     /// The words of all commands, which may be files that they write.
-    words: HashSet<Arc<str>>,
+    words: OnceCell<HashSet<Arc<str>>>,
     /// Shared parts of types that were checked before, with the type that they were checked for.
     seen: HashSet<(usize, usize)>,
     reported: HashSet<(Check, Span)>,
@@ -97,10 +100,11 @@ impl<'a> Checker<'a> {
             lenient: checks.lenient,
             substitutable: &service.substitutable,
             given: checks.given_inputs,
-            settable: SettableNames::of(topology, checks.recorded_names),
+            recorded: checks.recorded_names,
+            settable: OnceCell::new(),
             variables,
-            called: called_with_inputs(topology),
-            words: command_words(topology),
+            called: OnceCell::new(),
+            words: OnceCell::new(),
             seen: HashSet::new(),
             reported: HashSet::new(),
             problems: Diagnostics::default(),
@@ -142,11 +146,26 @@ impl<'a> Checker<'a> {
         nested.map_or(&self.topology.inputs, |nested| &nested.topology.inputs)
     }
 
+    /// Returns the names that tasks may set. Few models need them, so they are collected on demand.
+    pub(super) fn settable(&self) -> &SettableNames {
+        let collect = || SettableNames::of(self.topology, self.recorded.clone());
+        self.settable.get_or_init(collect)
+    }
+
+    /// Whether a workflow or a delegate calls operations of this name with inputs of its own.
+    pub(super) fn is_called(&self, operation: &str) -> bool {
+        let called = self
+            .called
+            .get_or_init(|| called_with_inputs(self.topology));
+        called.contains(operation)
+    }
+
     /// Whether a command names the file as one of its words, so that a task may write it.
     pub(super) fn is_written(&self, path: &str) -> bool {
         let path = path.trim_start_matches("./");
         let name = path.rsplit('/').next().unwrap_or(path);
-        self.settable.contains(name) || self.words.contains(path) || self.words.contains(name)
+        let words = self.words.get_or_init(|| command_words(self.topology));
+        self.settable().contains(name) || words.contains(path) || words.contains(name)
     }
 
     /// Returns a hint if a file does not exist in a folder. `None` if it exists or may not be looked at.
@@ -235,7 +254,7 @@ impl<'a> Checker<'a> {
         topology.relationships.contains_key(name)
             || topology.groups.contains_key(name)
             || topology.policies.contains_key(name)
-            || self.settable.contains(name)
+            || self.settable().contains(name)
             || matches!(name, "localhost" | "root" | "inputs" | "outputs" | "*")
     }
 

@@ -184,7 +184,7 @@ impl Checker<'_> {
             || is_template(host)
             || host.contains(['.', ':'])
             || self.node_seen(host, within).is_some()
-            || self.settable.contains(host);
+            || self.settable().contains(host);
         if !is_known {
             let message = format!(
                 "the `operation_host` `{host}` of {} is not a node template",

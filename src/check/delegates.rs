@@ -27,7 +27,7 @@ impl Checker<'_> {
             let within = node.filter(|node| node.nested_in.is_some());
             match self.node_seen(&target, within).map(Arc::clone) {
                 Some(target) => self.delegated(operation, &target, subject),
-                None if self.settable.contains(&target) => {}
+                None if self.settable().contains(&target) => {}
                 None => {
                     let message = format!(
                         "the target `{target}` of {} is not a node template",

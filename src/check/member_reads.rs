@@ -18,7 +18,9 @@ impl<'a> Checker<'a> {
     pub(super) fn member(&mut self, read: &MemberRead, place: ValuePlace<'_>) {
         let Some(nodes) = self.nodes_of(&read.entity, place) else {
             if let (Owner::Relationship { relationship, .. }, "SELF") = (place.owner, &*read.entity)
-                && !relationship_may_have(relationship, &read.name, &self.settable)
+                && !relationship_may_have(relationship, &read.name, &|name| {
+                    self.settable().contains(name)
+                })
             {
                 let of = format!("relationship type `{}`", relationship.type_name);
                 self.undeclared_member(read, &of, &[], place);
@@ -29,14 +31,18 @@ impl<'a> Checker<'a> {
         };
         let name = &read.name;
         let has = |node: &&NodeTemplate| {
-            may_have(self.topology, node, name, &self.settable) || is_substitutable(node)
+            may_have(self.topology, node, name, &|name| {
+                self.settable().contains(name)
+            }) || is_substitutable(node)
         };
         let is_unset = |node: &&NodeTemplate| {
             let is_open = read.function == "template" && node.node_type.open;
-            is_open && !states(node, name, &self.settable)
+            is_open && !states(node, name, &|name| self.settable().contains(name))
         };
         let is_part = |node: &&NodeTemplate| {
-            read.function == "template" && !self.settable.contains(name) && is_part_only(node, name)
+            read.function == "template"
+                && !self.settable().contains(name)
+                && is_part_only(node, name)
         };
         if nodes
             .iter()
@@ -94,7 +100,7 @@ impl<'a> Checker<'a> {
             || capability.properties.contains_key(property)
             || capability.attributes.contains_key(property)
             || property.starts_with('.')
-            || self.settable.contains(property);
+            || self.settable().contains(property);
         if is_member || has {
             return;
         }
@@ -194,7 +200,7 @@ impl<'a> Checker<'a> {
         let Some(node) = node.filter(|node| !node.artifacts.contains_key(name)) else {
             return;
         };
-        if node.is_selected() || is_substitutable(node) || self.settable.contains(name) {
+        if node.is_selected() || is_substitutable(node) || self.settable().contains(name) {
             return;
         }
         let message = format!(

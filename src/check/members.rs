@@ -3,7 +3,7 @@
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, RelationshipTemplate, TopologyTemplate};
 
-use super::settable::{SettableNames, sets_unknown_names};
+use super::settable::sets_unknown_names;
 
 /// The attributes that every entity has.
 const COMMON: [&str; 6] = ["tosca_id", "tosca_name", "state", "status", "name", "key"];
@@ -47,7 +47,7 @@ pub(super) fn may_have(
     topology: &TopologyTemplate,
     node: &NodeTemplate,
     name: &str,
-    settable: &SettableNames,
+    may_be_set: &dyn Fn(&str) -> bool,
 ) -> bool {
     let node_type = &node.node_type;
     let declares = node_type.open
@@ -63,7 +63,7 @@ pub(super) fn may_have(
     if declares || COMMON.contains(&name) || name.starts_with(['.', '_']) || is_keyword(name) {
         return true;
     }
-    if settable.contains(name) || sets_unknown_names(node) {
+    if may_be_set(name) || sets_unknown_names(node) {
         return true;
     }
     // Instances of other ensembles have attributes that this model does not declare.
@@ -79,7 +79,7 @@ pub(super) fn may_have(
 }
 
 /// Whether a node states the property or attribute, for templates, in which open types have no other names.
-pub(super) fn states(node: &NodeTemplate, name: &str, settable: &SettableNames) -> bool {
+pub(super) fn states(node: &NodeTemplate, name: &str, may_be_set: &dyn Fn(&str) -> bool) -> bool {
     node.properties.contains_key(name)
         || node.node_type.properties.contains_key(name)
         || node.attributes.contains_key(name)
@@ -89,7 +89,7 @@ pub(super) fn states(node: &NodeTemplate, name: &str, settable: &SettableNames) 
         || node.nested_in.is_some()
         || COMMON.contains(&name)
         || name.starts_with(['.', '_'])
-        || settable.contains(name)
+        || may_be_set(name)
         || sets_unknown_names(node)
 }
 
@@ -179,7 +179,7 @@ pub(super) fn declared_names(node: &NodeTemplate) -> Vec<&str> {
 pub(super) fn relationship_may_have(
     relationship: &RelationshipTemplate,
     name: &str,
-    settable: &SettableNames,
+    may_be_set: &dyn Fn(&str) -> bool,
 ) -> bool {
     let own = &relationship.relationship_type;
     own.open
@@ -190,7 +190,7 @@ pub(super) fn relationship_may_have(
         || COMMON.contains(&name)
         || name.starts_with(['.', '_'])
         || is_keyword(name)
-        || settable.contains(name)
+        || may_be_set(name)
 }
 
 /// Whether another topology may substitute for a node, whose attributes are then unknown.

@@ -91,7 +91,15 @@ impl<'a> Checker<'a> {
         needs_inputs: bool,
         subject: &dyn Fn() -> String,
     ) {
-        if let Err(error) = choose(operation) {
+        // Known configurators need no closer look, apart from `Task`, which runs on no other host.
+        let is_usual = match &implementation.kind {
+            ImplementationKind::Configurator(name) => {
+                &**name != "Task" && input_names(name).is_some()
+            }
+            ImplementationKind::Command(_) | ImplementationKind::Artifact(_) => true,
+            ImplementationKind::Unsupported(_) => false,
+        };
+        if !is_usual && let Err(error) = choose(operation) {
             let interface = operation.reference.interface.as_str();
             self.unusable(&error, interface, implementation, subject);
         }
@@ -197,7 +205,7 @@ impl<'a> Checker<'a> {
 
     /// Whether a workflow or a delegate calls the operation with inputs of its own.
     fn may_get_inputs(&self, operation: &Operation) -> bool {
-        self.called.contains(operation.reference.operation.as_str())
+        self.is_called(operation.reference.operation.as_str())
     }
 }
 
