@@ -57,17 +57,7 @@ impl<'a> Checker<'a> {
             return;
         }
         if is_part(node) && has(node) {
-            let message = format!(
-                "{} reads `{name}`, which is a requirement or a capability and no attribute",
-                (place.subject)()
-            );
-            let path = if node.capabilities.contains_key(name) {
-                ".capabilities"
-            } else {
-                ".targets"
-            };
-            let hint = Some(format!("write `'{path}::{name}' | eval`"));
-            return self.error(Check::UnknownAttribute, message, place.span, name, hint);
+            return self.part_as_attribute(name, node, place);
         }
         let of = format!("node template `{}` of type `{}`", node.name, node.type_name);
         // A topology that substitutes for the node has exactly the outputs that it declares.
@@ -76,6 +66,21 @@ impl<'a> Checker<'a> {
             node.representative.is_none() && !self.substitutable.contains(&node.node_type.key);
         self.undeclared_member(read, &of, &declared_names(node), place);
         self.lenient = lenient;
+    }
+
+    /// Reports a template that reads a requirement or a capability as an attribute.
+    fn part_as_attribute(&mut self, name: &str, node: &NodeTemplate, place: ValuePlace<'_>) {
+        let message = format!(
+            "{} reads `{name}`, which is a requirement or a capability and no attribute",
+            (place.subject)()
+        );
+        let path = if node.capabilities.contains_key(name) {
+            ".capabilities"
+        } else {
+            ".targets"
+        };
+        let hint = Some(format!("write `'{path}::{name}' | eval`"));
+        self.error(Check::UnknownAttribute, message, place.span, name, hint);
     }
 
     /// Checks the property of a capability of a node.
