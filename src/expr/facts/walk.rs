@@ -60,6 +60,11 @@ impl Walker {
 
     /// Notes the key of a map that resembles a function.
     fn misspelt_function(&mut self, name: &Arc<str>, argument: &Value) {
+        // Most keys resemble none, so this is decided by the letters alone.
+        let begins = |letters: &str| name.starts_with(|at: char| letters.contains(at));
+        if !name.contains(['_', '-']) && !begins("gGhHeE") && name.len() != 4 {
+            return;
+        }
         let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
         let long = || {
             STAND_ALONE
