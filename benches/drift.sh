@@ -8,13 +8,9 @@
 # `STATE_TEST_BIN` names another binary whose `state test` is compared, such as that of an earlier version.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/.." && pwd)
-cd "$root"
-profile=${UNFURL_PROFILE:-dist}
-target=${CARGO_TARGET_DIR:-target}
-case $target in /*) ;; *) target=$root/$target ;; esac
+. "$here/program.sh"
 if [ -z "${UNFURL_BIN:-}" ]; then
   cargo build --quiet --profile "$profile" --bin unfurl
-  UNFURL_BIN=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")/unfurl
+  UNFURL_BIN=$folder/unfurl
 fi
 UNFURL_BIN=$UNFURL_BIN exec python3 "$here/drift.py"

@@ -6,12 +6,7 @@
 # The script first builds both programs in the profile that `UNFURL_PROFILE` names (default dist).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/.." && pwd)
-cd "$root"
-profile=${UNFURL_PROFILE:-dist}
-target=${CARGO_TARGET_DIR:-target}
-case $target in /*) ;; *) target=$root/$target ;; esac
-folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
+. "$here/program.sh"
 cargo build --quiet --profile "$profile" --features without-journal
 cp "$folder/unfurl" "$folder/unfurl-without-journal"
 cargo build --quiet --profile "$profile"

@@ -7,13 +7,9 @@
 # Fails if a limit is exceeded. `UNFURL_PROFILE` names the build profile (default dist), `UNFURL_BIN` another binary.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/.." && pwd)
-cd "$root"
-profile=${UNFURL_PROFILE:-dist}
-target=${CARGO_TARGET_DIR:-target}
-case $target in /*) ;; *) target=$root/$target ;; esac
+. "$here/program.sh"
 if [ -z "${UNFURL_BIN:-}" ]; then
   cargo build --quiet --profile "$profile" --bin unfurl
-  UNFURL_BIN=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")/unfurl
+  UNFURL_BIN=$folder/unfurl
 fi
 UNFURL_BIN=$UNFURL_BIN exec python3 "$here/prefixes.py" measure "${1:-7000}"

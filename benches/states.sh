@@ -8,11 +8,6 @@
 # is left out.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/.." && pwd)
-cd "$root"
-profile=${UNFURL_PROFILE:-dist}
-target=${CARGO_TARGET_DIR:-target}
-case $target in /*) ;; *) target=$root/$target ;; esac
+. "$here/program.sh"
 cargo build --quiet --profile "$profile"
-folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
 UNFURL_BIN="$folder/unfurl" exec python3 "$here/states.py"

@@ -124,7 +124,7 @@ impl Baseline {
     }
 }
 
-/// Whether a baseline can accept a finding: errors that stop everything cannot be accepted.
+/// Returns true if a baseline can accept a finding. Errors that stop everything cannot be accepted.
 fn is_acceptable(problem: &Diagnostic) -> bool {
     problem.severity != Severity::Error || problem.contained
 }

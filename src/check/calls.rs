@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::tosca::{ImplementationKind, TopologyTemplate, WorkflowActivity};
+use crate::tosca::{ImplementationKind, Operation, TopologyTemplate, WorkflowActivity};
 use crate::value::Value;
 
 /// Returns the names of operations that get inputs from a workflow or a delegate.
@@ -18,11 +18,8 @@ pub(super) fn called_with_inputs(topology: &TopologyTemplate) -> HashSet<String>
             called.insert(operation.operation.to_string());
         }
     }
-    for operation in topology
-        .nodes
-        .values()
-        .flat_map(|node| node.operations.iter())
-    {
+    let nodes = topology.nodes.values();
+    for operation in distinct(nodes.flat_map(|node| node.operations.iter())) {
         if let Some(Value::Str(name)) = operation.inputs.get("operation") {
             called.extend(name.rsplit('.').next().map(str::to_owned));
         }
@@ -33,15 +30,20 @@ pub(super) fn called_with_inputs(topology: &TopologyTemplate) -> HashSet<String>
     called
 }
 
+/// Returns operations without those that are shared with an earlier entity.
+pub(super) fn distinct<'t>(
+    operations: impl Iterator<Item = &'t Arc<Operation>>,
+) -> impl Iterator<Item = &'t Operation> {
+    let mut seen = HashSet::new();
+    let is_new = move |operation: &&Arc<Operation>| seen.insert(Arc::as_ptr(operation));
+    operations.filter(is_new).map(|operation| &**operation)
+}
+
 /// Returns the words of all commands apart from the programs that they run: names of files that they may write.
 pub(super) fn command_words(topology: &TopologyTemplate) -> HashSet<Arc<str>> {
     let mut words = HashSet::new();
-    let mut seen = HashSet::new();
     let nodes = topology.nodes.values();
-    for operation in nodes.flat_map(|node| node.operations.iter()) {
-        if !seen.insert(Arc::as_ptr(operation)) {
-            continue;
-        }
+    for operation in distinct(nodes.flat_map(|node| node.operations.iter())) {
         for name in ["command", "cmd", "run", "arguments"] {
             let value = operation.inputs.get(name).unwrap_or(&Value::Null);
             add_texts(value, 0, &mut words);

@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::narrow::narrow;
 use super::settable::SettableNames;
 use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources, Span};
+use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::tosca::{NodeTemplate, PropertyDef, ServiceTemplate, TopologyTemplate, TypeKey};
 
@@ -50,15 +51,15 @@ pub struct ModelChecks<'a> {
     pub sources: &'a Sources,
     /// The names of inputs that have a value, also undeclared ones.
     pub given_inputs: HashSet<Arc<str>>,
-    /// The names of instances and attributes on record.
-    pub recorded_names: HashSet<Arc<str>>,
+    /// Returns the names of instances and attributes on record. Few models need them.
+    pub recorded_names: &'a dyn Fn() -> HashSet<Arc<str>>,
     /// Variables that templates have besides the built-in ones.
     pub variables: HashSet<Arc<str>>,
     /// This machine and the files of the project. `None` for a service template alone, whose files may be elsewhere.
     pub machine: Option<&'a dyn Machine>,
     /// The folder of the ensemble.
     pub base_dir: &'a Path,
-    /// Whether names that other TOSCA tools may know are warnings: for service templates of any tool.
+    /// True for a service template of any tool: names that other TOSCA tools may know are then warnings.
     pub lenient: bool,
 }
 
@@ -72,8 +73,8 @@ pub(super) struct Checker<'a> {
     pub(super) lenient: bool,
     pub(super) substitutable: &'a HashSet<TypeKey>,
     pub(super) given: HashSet<Arc<str>>,
-    /// Names from the record, for `settable`.
-    recorded: HashSet<Arc<str>>,
+    /// Returns names from the record, for `settable`.
+    recorded: &'a dyn Fn() -> HashSet<Arc<str>>,
     settable: OnceCell<SettableNames>,
     pub(super) variables: HashSet<Arc<str>>,
     /// The names of operations that workflows or delegates call with inputs of their own.
@@ -125,13 +126,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a place is in a file of the built-in repository `unfurl`.
+    /// Returns true if a place is in a file of the built-in repository `unfurl`.
     pub(super) fn is_built_in(&self, span: Span) -> bool {
         let source = self.sources.get(span.source);
         source.is_some_and(|source| source.path.to_string_lossy().starts_with("unfurl:"))
     }
 
-    /// Whether enough problems were found.
+    /// Returns true if enough problems were found.
     pub(super) fn is_full(&self) -> bool {
         self.problems.len() >= MAX_PROBLEMS
     }
@@ -148,11 +149,11 @@ impl<'a> Checker<'a> {
 
     /// Returns the names that tasks may set. Few models need them, so they are collected on demand.
     pub(super) fn settable(&self) -> &SettableNames {
-        let collect = || SettableNames::of(self.topology, self.recorded.clone());
+        let collect = || SettableNames::of(self.topology, (self.recorded)());
         self.settable.get_or_init(collect)
     }
 
-    /// Whether a workflow or a delegate calls operations of this name with inputs of its own.
+    /// Returns true if a workflow or a delegate calls operations of this name with inputs of its own.
     pub(super) fn is_called(&self, operation: &str) -> bool {
         let called = self
             .called
@@ -160,7 +161,7 @@ impl<'a> Checker<'a> {
         called.contains(operation)
     }
 
-    /// Whether a command names the file as one of its words, so that a task may write it.
+    /// Returns true if a command names the file as one of its words, so that a task may write it.
     pub(super) fn is_written(&self, path: &str) -> bool {
         let path = path.trim_start_matches("./");
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -190,7 +191,7 @@ impl<'a> Checker<'a> {
         }))
     }
 
-    /// Whether a shared part is met for the first time for a type.
+    /// Returns true if a shared part is met for the first time for a type.
     pub(super) fn is_new<T: ?Sized, U>(&mut self, part: &Arc<T>, of: &Arc<U>) -> bool {
         let key = (
             Arc::as_ptr(part).cast::<u8>().addr(),
@@ -248,7 +249,12 @@ impl<'a> Checker<'a> {
             .or_else(|| nodes.get(name))
     }
 
-    /// Whether a name is that of an entity other than a node template, or of an instance that a task may add.
+    /// Returns a hint with the node template whose name is similar.
+    pub(super) fn node_hint(&self, name: &str) -> Option<String> {
+        did_you_mean(name, self.topology.nodes.keys().map(TemplateName::as_str))
+    }
+
+    /// Returns true if a name is that of an entity other than a node template, or of an instance that a task may add.
     pub(super) fn is_other_entity(&self, name: &str) -> bool {
         let topology = self.topology;
         topology.relationships.contains_key(name)

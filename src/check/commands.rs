@@ -8,8 +8,7 @@ use super::machine::Machine;
 use super::members::is_keyword;
 use crate::diagnostic::Check;
 use crate::expr::is_template;
-use crate::name::TemplateName;
-use crate::text::{did_you_mean, most_similar};
+use crate::text::most_similar;
 use crate::tosca::{Artifact, Implementation, NodeTemplate, Operation, configurator_names};
 
 impl Checker<'_> {
@@ -36,7 +35,7 @@ impl Checker<'_> {
             self.program(implementation, first, machine, subject);
         } else if first.contains('/') && !first.ends_with('/') {
             self.script(operation, implementation, first, subject);
-        } else if self.names_no_file(operation, implementation)
+        } else if self.names_no_file(operation)
             && most_similar(first, configurator_names()).is_none()
         {
             self.no_file(implementation, command, &subject());
@@ -53,7 +52,7 @@ impl Checker<'_> {
         machine: &dyn Machine,
         subject: &dyn Fn() -> String,
     ) {
-        if !is_local(implementation) || machine.has_program(path) || self.is_written(path) {
+        if !implementation.is_local() || machine.has_program(path) || self.is_written(path) {
             return;
         }
         let message = format!(
@@ -93,7 +92,7 @@ impl Checker<'_> {
     ) {
         let is_here = machine.has_program(word)
             || machine.exists(&self.base_dir.join(word)) == Some(true)
-            || !is_local(implementation);
+            || !implementation.is_local();
         let similar = most_similar(word, configurator_names()).filter(|_| !is_here);
         if let Some(similar) = similar {
             let message = format!(
@@ -117,18 +116,14 @@ impl Checker<'_> {
         self.error(Check::MissingFile, message, span, command, Some(hint));
     }
 
-    /// Whether the text of `primary` is not the name of a file.
-    fn names_no_file(&self, operation: &Operation, implementation: &Implementation) -> bool {
-        let (Some(names), Some(system)) = (implementation.primary_files(), self.machine) else {
-            return false;
-        };
-        if self.service.has_artifact(names[0]) {
-            return false;
-        }
-        let folders = [self.base_dir, operation.base_dir.as_path()];
-        !names.iter().any(|name| {
-            let is_there = |folder: &Path| system.exists(&folder.join(name)) != Some(false);
-            implementation.may_be_remote_file(name) || folders.into_iter().any(is_there)
+    /// Returns true if the text of `primary` names nothing that can run.
+    fn names_no_file(&self, operation: &Operation) -> bool {
+        self.machine.is_some_and(|machine| {
+            let exists = |path: &Path| machine.exists(path) != Some(false);
+            let missing = self
+                .service
+                .missing_primary(operation, self.base_dir, &exists);
+            missing.is_some()
         })
     }
 
@@ -190,8 +185,7 @@ impl Checker<'_> {
                 "the `operation_host` `{host}` of {} is not a node template",
                 subject()
             );
-            let hint = did_you_mean(host, self.topology.nodes.keys().map(TemplateName::as_str));
-            let hint = hint.unwrap_or_else(|| {
+            let hint = self.node_hint(host).unwrap_or_else(|| {
                 "name a node template with an endpoint, or remove `operation_host` to run here"
                     .to_owned()
             });
@@ -199,10 +193,4 @@ impl Checker<'_> {
             self.error(Check::UnknownHost, message, span, host, Some(hint));
         }
     }
-}
-
-/// Whether an operation runs on this computer.
-fn is_local(implementation: &Implementation) -> bool {
-    let host = implementation.operation_host.as_deref();
-    matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
 }

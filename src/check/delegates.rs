@@ -6,7 +6,6 @@ use super::checker::Checker;
 use super::members::{Owner, is_keyword};
 use crate::diagnostic::{Check, Span};
 use crate::expr::is_template;
-use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::tosca::{NodeTemplate, Operation};
 use crate::value::Value;
@@ -33,9 +32,8 @@ impl Checker<'_> {
                         "the target `{target}` of {} is not a node template",
                         subject()
                     );
-                    let names = self.topology.nodes.keys().map(TemplateName::as_str);
-                    let hint = did_you_mean(&target, names);
-                    let span = place_of(operation, "target");
+                    let hint = self.node_hint(&target);
+                    let span = operation.input_place("target");
                     self.error(Check::UnknownTemplate, message, span, &target, hint);
                 }
             }
@@ -46,23 +44,31 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports an operation that the target does not have.
     fn delegated(
         &mut self,
         operation: &Operation,
         target: &NodeTemplate,
         subject: &dyn Fn() -> String,
     ) {
-        let Some(called) = literal(operation, "operation") else {
-            return;
-        };
+        if let Some(called) = literal(operation, "operation") {
+            let span = operation.input_place("operation");
+            self.call(&called, target, span, subject);
+        }
+    }
+
+    /// Reports the call of an operation that a node does not have, with or without an implementation.
+    pub(super) fn call(
+        &mut self,
+        called: &str,
+        target: &NodeTemplate,
+        span: Span,
+        subject: &dyn Fn() -> String,
+    ) {
         let Some((interface, name)) = called.rsplit_once('.') else {
             return;
         };
         let found = target.operations.interface(interface);
-        let exists = found
-            .is_some_and(|found| found.operations.contains_key(name) || found.default.is_some());
-        if exists {
+        if found.is_some_and(|it| it.operations.contains_key(name) || it.default.is_some()) {
             return;
         }
         let message = format!(
@@ -72,9 +78,8 @@ impl Checker<'_> {
         );
         let names = target.operations.iter().map(|it| it.reference.to_string());
         let names: Vec<_> = names.collect();
-        let hint = did_you_mean(&called, names.iter().map(String::as_str));
-        let span = place_of(operation, "operation");
-        self.error(Check::UnknownOperation, message, span, &called, hint);
+        let hint = did_you_mean(called, names.iter().map(String::as_str));
+        self.error(Check::UnknownOperation, message, span, called, hint);
     }
 }
 
@@ -84,9 +89,4 @@ fn literal(operation: &Operation, name: &str) -> Option<Arc<str>> {
         Some(Value::Str(text)) if !is_template(text) => Some(Arc::clone(text)),
         _ => None,
     }
-}
-
-fn place_of(operation: &Operation, input: &str) -> Span {
-    let span = operation.input_spans.get(input);
-    span.copied().unwrap_or(operation.span)
 }

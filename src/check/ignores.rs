@@ -22,7 +22,7 @@ static SIMILAR_MARK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(form).unwrap_or_else(|_| unreachable!("the pattern is constant"))
 });
 
-/// Whether a line begins a block scalar, such as `command: | # …`.
+/// Returns true if a line begins a block scalar, such as `command: | # …`.
 fn starts_block(line: &str) -> bool {
     let code = line.split(" #").next().unwrap_or(line).trim_end();
     let header = code.trim_end_matches(|at: char| at.is_ascii_digit() || matches!(at, '+' | '-'));
@@ -72,7 +72,7 @@ struct Ignore {
     /// The place of the check's name.
     span: Span,
     is_used: bool,
-    /// Whether the finding that it names is an error that cannot be hidden.
+    /// True if the finding that it names is an error that cannot be hidden.
     is_refused: bool,
 }
 
@@ -193,7 +193,7 @@ impl Comments {
         added
     }
 
-    /// Whether a comment hides a finding of a check at a line.
+    /// Returns true if a comment hides a finding of a check at a line.
     fn hide(&mut self, place: (SourceId, usize), check: Check, is_fatal: bool) -> bool {
         let mut hidden = false;
         for index in self.by_line.get(&place).into_iter().flatten() {

@@ -7,7 +7,7 @@ use crate::tosca::Operation;
 
 /// This computer and the project of a model.
 pub trait Machine {
-    /// Whether a file or folder exists. `None` if the project must not look at it.
+    /// Returns true if a file or folder exists. `None` if the project must not look at it.
     fn exists(&self, path: &Path) -> Option<bool>;
 
     /// Returns the names of the files in a folder, as far as the project may look at it.
@@ -16,6 +16,6 @@ pub trait Machine {
     /// Returns the problem of the tasks or state files that an operation names, if they do not exist.
     fn source_problem(&self, operation: &Operation) -> Option<SourceProblem>;
 
-    /// Whether a program of this name is on the `PATH`.
+    /// Returns true if a program of this name is on the `PATH`.
     fn has_program(&self, name: &str) -> bool;
 }

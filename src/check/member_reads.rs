@@ -10,17 +10,15 @@ use super::members::{
 use super::value_place::ValuePlace;
 use crate::diagnostic::Check;
 use crate::expr::MemberRead;
-use crate::name::TemplateName;
 use crate::text::did_you_mean;
 use crate::tosca::NodeTemplate;
 
 impl<'a> Checker<'a> {
     pub(super) fn member(&mut self, read: &MemberRead, place: ValuePlace<'_>) {
+        let may_be_set: &dyn Fn(&str) -> bool = &|name| self.settable().contains(name);
         let Some(nodes) = self.nodes_of(&read.entity, place) else {
             if let (Owner::Relationship { relationship, .. }, "SELF") = (place.owner, &*read.entity)
-                && !relationship_may_have(relationship, &read.name, &|name| {
-                    self.settable().contains(name)
-                })
+                && !relationship_may_have(relationship, &read.name, may_be_set)
             {
                 let of = format!("relationship type `{}`", relationship.type_name);
                 self.undeclared_member(read, &of, &[], place);
@@ -31,13 +29,11 @@ impl<'a> Checker<'a> {
         };
         let name = &read.name;
         let has = |node: &&NodeTemplate| {
-            may_have(self.topology, node, name, &|name| {
-                self.settable().contains(name)
-            }) || is_substitutable(node)
+            may_have(self.topology, node, name, may_be_set) || is_substitutable(node)
         };
         let is_unset = |node: &&NodeTemplate| {
             let is_open = read.function == "template" && node.node_type.open;
-            is_open && !states(node, name, &|name| self.settable().contains(name))
+            is_open && !states(node, name, may_be_set)
         };
         let is_part = |node: &&NodeTemplate| {
             read.function == "template"
@@ -163,7 +159,7 @@ impl<'a> Checker<'a> {
             (place.subject)(),
             read.name
         );
-        let hint = did_you_mean(entity, self.topology.nodes.keys().map(TemplateName::as_str));
+        let hint = self.node_hint(entity);
         self.error(Check::UnknownTemplate, message, place.span, entity, hint);
     }
 
@@ -179,7 +175,7 @@ impl<'a> Checker<'a> {
             "{} looks for the instance `{name}`, which does not exist",
             (place.subject)()
         );
-        let hint = did_you_mean(name, self.topology.nodes.keys().map(TemplateName::as_str));
+        let hint = self.node_hint(name);
         self.warning(Check::EmptyPath, message, place.span, name, hint);
     }
 

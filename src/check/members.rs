@@ -21,7 +21,7 @@ const KEYWORDS: [&str; 9] = [
     "ROOT",
 ];
 
-/// Whether a name is a keyword that stands for an entity.
+/// Returns true if a name is a keyword that stands for an entity.
 pub(super) fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
@@ -42,7 +42,7 @@ pub(super) enum Owner<'a> {
     Other,
 }
 
-/// Whether a node may have a property or an attribute of this name.
+/// Returns true if a node may have a property or an attribute of this name.
 pub(super) fn may_have(
     topology: &TopologyTemplate,
     node: &NodeTemplate,
@@ -78,7 +78,7 @@ pub(super) fn may_have(
     }
 }
 
-/// Whether a node states the property or attribute, for templates, in which open types have no other names.
+/// Returns true if a node states the property or attribute, for templates, in which open types have no other names.
 pub(super) fn states(node: &NodeTemplate, name: &str, may_be_set: &dyn Fn(&str) -> bool) -> bool {
     node.properties.contains_key(name)
         || node.node_type.properties.contains_key(name)
@@ -93,7 +93,7 @@ pub(super) fn states(node: &NodeTemplate, name: &str, may_be_set: &dyn Fn(&str) 
         || sets_unknown_names(node)
 }
 
-/// Whether a name is that of a requirement or capability only, which are no attributes.
+/// Returns true if a name is that of a requirement or capability only, which are no attributes.
 pub(super) fn is_part_only(node: &NodeTemplate, name: &str) -> bool {
     let node_type = &node.node_type;
     let is_attribute = node.properties.contains_key(name)
@@ -108,7 +108,7 @@ pub(super) fn is_part_only(node: &NodeTemplate, name: &str) -> bool {
     is_part && !is_attribute
 }
 
-/// Whether the topology that substitutes for a node has the attribute: as an output, or at its representative.
+/// Returns true if the topology that substitutes for a node has the attribute: as an output, or at its representative.
 fn nested_has(
     topology: &TopologyTemplate,
     node: &NodeTemplate,
@@ -156,7 +156,7 @@ pub(super) fn hosts_of<'t>(
     (!hosts.is_empty() && !is_open(current)).then_some(hosts)
 }
 
-/// Whether a capability of a node has the property or attribute.
+/// Returns true if a capability of a node has the property or attribute.
 pub(super) fn capability_has(node: &NodeTemplate, name: &str) -> bool {
     node.capabilities.values().any(|capability| {
         capability.properties.contains_key(name) || capability.attributes.contains_key(name)
@@ -175,7 +175,7 @@ pub(super) fn declared_names(node: &NodeTemplate) -> Vec<&str> {
     names.map(|name| &**name).collect()
 }
 
-/// Whether a relationship may have a property or an attribute of this name.
+/// Returns true if a relationship may have a property or an attribute of this name.
 pub(super) fn relationship_may_have(
     relationship: &RelationshipTemplate,
     name: &str,
@@ -193,7 +193,7 @@ pub(super) fn relationship_may_have(
         || may_be_set(name)
 }
 
-/// Whether another topology may substitute for a node, whose attributes are then unknown.
+/// Returns true if another topology may substitute for a node, whose attributes are then unknown.
 pub(super) fn is_substitutable(node: &NodeTemplate) -> bool {
     node.has_directive("substitute") && node.representative.is_none()
 }

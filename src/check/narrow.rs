@@ -15,9 +15,8 @@ pub(super) fn key_before(sources: &Sources, value: Span, key: &str) -> Span {
         let before = text.get(..value.start as usize)?;
         let at = before.rfind(key)?;
         let between = before[at + key.len()..].trim_matches(['"', '\'', ' ', '\n', '\r', '\t']);
-        let start = u32::try_from(at).ok()?;
-        let span = Span::new(value.source, start, start + u32::try_from(key.len()).ok()?);
-        between.strip_prefix(':').map(|_| span)
+        between.strip_prefix(':')?;
+        part(Span::new(value.source, 0, value.start), at, key.len())
     };
     found().unwrap_or(value)
 }
@@ -30,10 +29,7 @@ pub(super) fn template_line(
     line: usize,
 ) -> Option<Span> {
     let wanted = template.trim().lines().nth(line.checked_sub(1)?)?.trim();
-    let text = sources
-        .get(span.source)?
-        .text
-        .get(span.start as usize..span.end as usize)?;
+    let text = sources.text(span);
     // Equal lines may come before: count those of the template up to the wanted one.
     let same = template
         .trim()
@@ -47,12 +43,7 @@ pub(super) fn template_line(
         if let Some(at) = own.find(wanted).filter(|_| !wanted.is_empty()) {
             seen += 1;
             if seen == same {
-                let from = span.start + u32::try_from(start + at).ok()?;
-                return Some(Span::new(
-                    span.source,
-                    from,
-                    from + u32::try_from(wanted.len()).ok()?,
-                ));
+                return part(span, start + at, wanted.len());
             }
         }
         start += own.len();
@@ -64,10 +55,7 @@ fn find(sources: &Sources, span: Span, word: &str) -> Option<Span> {
     if word.is_empty() || !span.is_some() {
         return None;
     }
-    let text = sources
-        .get(span.source)?
-        .text
-        .get(span.start as usize..span.end as usize)?;
+    let text = sources.text(span);
     let is_word = |character: char| character.is_alphanumeric() || matches!(character, '_' | '-');
     let mut places = text.match_indices(word).filter(|(at, _)| {
         let before = text[..*at].chars().next_back();
@@ -75,12 +63,14 @@ fn find(sources: &Sources, span: Span, word: &str) -> Option<Span> {
         !before.is_some_and(is_word) && !after.is_some_and(is_word)
     });
     let (at, _) = places.next()?;
+    part(span, at, word.len())
+}
+
+/// Returns the span of `length` bytes at an offset of another span.
+fn part(span: Span, at: usize, length: usize) -> Option<Span> {
     let start = span.start + u32::try_from(at).ok()?;
-    Some(Span::new(
-        span.source,
-        start,
-        start + u32::try_from(word.len()).ok()?,
-    ))
+    let end = start + u32::try_from(length).ok()?;
+    Some(Span::new(span.source, start, end))
 }
 
 #[cfg(test)]

@@ -35,8 +35,7 @@ impl<'a> Checker<'a> {
         let within = node.filter(|node| node.nested_in.is_some());
         for (name, value) in &operation.inputs {
             let meant = misspelt.get(name).copied().unwrap_or(name);
-            let span = operation.input_spans.get(name).copied();
-            let span = span.unwrap_or(operation.span);
+            let span = operation.input_place(name);
             if misspelt.contains_key(name) {
                 let message = format!("the configurator of {} has no input `{name}`", subject());
                 let hint = Some(format!("did you mean `{meant}`?"));
@@ -185,7 +184,10 @@ impl<'a> Checker<'a> {
             .required
             .iter()
             .any(|name| operation.inputs.contains_key(*name));
-        if names.required.is_empty() || has_required || self.may_get_inputs(operation) {
+        if names.required.is_empty()
+            || has_required
+            || self.is_called(operation.reference.operation.as_str())
+        {
             return;
         }
         let required = names.required[0];
@@ -202,14 +204,9 @@ impl<'a> Checker<'a> {
             hint,
         );
     }
-
-    /// Whether a workflow or a delegate calls the operation with inputs of its own.
-    fn may_get_inputs(&self, operation: &Operation) -> bool {
-        self.is_called(operation.reference.operation.as_str())
-    }
 }
 
-/// Whether another part of an operation reads the input.
+/// Returns true if another part of an operation reads the input.
 fn is_read(operation: &Operation, name: &str) -> bool {
     let reads = |value: &Value| mentions(value, name, 0);
     let others = operation

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::calls::distinct;
 use crate::tosca::{ImplementationKind, NodeTemplate, Operation, TopologyTemplate};
 use crate::value::Value;
 
@@ -24,7 +25,6 @@ impl SettableNames {
             words: recorded,
             prefixes: HashSet::new(),
         };
-        let mut seen = HashSet::new();
         let nodes = topology.nodes.values();
         let of_nodes = nodes.flat_map(|node| {
             let artifacts = node.artifacts.values().flat_map(|it| it.operations.iter());
@@ -38,15 +38,13 @@ impl SettableNames {
             .relationships
             .values()
             .flat_map(|it| it.operations.iter());
-        for operation in of_nodes.chain(of_relationships) {
-            if seen.insert(Arc::as_ptr(operation)) {
-                names.add_operation(operation);
-            }
+        for operation in distinct(of_nodes.chain(of_relationships)) {
+            names.add_operation(operation);
         }
         names
     }
 
-    /// Whether a task may set an attribute of this name, or add an instance of this name.
+    /// Returns true if a task may set an attribute of this name, or add an instance of this name.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.words.contains(name)
             || self
@@ -107,7 +105,7 @@ impl SettableNames {
     }
 }
 
-/// Whether an operation of a node may set attributes whose names only its program knows.
+/// Returns true if an operation of a node may set attributes whose names only its program knows.
 pub(super) fn sets_unknown_names(node: &NodeTemplate) -> bool {
     node.operations.iter().any(|operation| {
         let Some(implementation) = &operation.implementation else {

@@ -1,8 +1,8 @@
 //! The shell commands of a model, for a checker of shell scripts.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::calls::distinct;
 use super::narrow::template_line;
 use crate::diagnostic::{Check, Diagnostic, Sources, Span};
 use crate::tosca::{ImplementationKind, Operation, TopologyTemplate};
@@ -75,20 +75,13 @@ fn next_tag(text: &str) -> Option<usize> {
 
 /// Returns the commands of all operations of a model that a shell runs.
 pub fn shell_texts(topology: &TopologyTemplate) -> Vec<ShellText> {
-    let mut texts = Vec::new();
-    let mut seen = HashSet::new();
     let nodes = topology.nodes.values();
     let of_nodes = nodes.flat_map(|node| {
         let relationships = node.requirements.iter();
         let relationships = relationships.flat_map(|it| it.relationship.operations.iter());
         node.operations.iter().chain(relationships)
     });
-    for operation in of_nodes {
-        if seen.insert(Arc::as_ptr(operation)) {
-            texts.extend(shell_text(operation));
-        }
-    }
-    texts
+    distinct(of_nodes).filter_map(shell_text).collect()
 }
 
 fn shell_text(operation: &Operation) -> Option<ShellText> {

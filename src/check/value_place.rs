@@ -13,9 +13,9 @@ pub(super) struct ValuePlace<'a> {
     pub(super) span: Span,
     /// Names the value in messages, such as ``property `x` of node template `a` ``.
     pub(super) subject: &'a dyn Fn() -> String,
-    /// Whether templates of the value have variables that are not known statically.
+    /// True if templates of the value have variables that are not known statically.
     pub(super) open_variables: bool,
-    /// Whether the value is the default of a type.
+    /// True if the value is the default of a type.
     pub(super) is_default: bool,
 }
 

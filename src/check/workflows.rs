@@ -6,7 +6,7 @@ use super::value_place::ValuePlace;
 use crate::diagnostic::{Check, Span};
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
-use crate::tosca::{NodeTemplate, Workflow, WorkflowActivity, WorkflowStep};
+use crate::tosca::{Workflow, WorkflowActivity, WorkflowStep};
 
 /// The workflows that every topology has.
 const DECLARATIVE: [&str; 8] = [
@@ -76,32 +76,9 @@ impl<'a> Checker<'a> {
                 let Some(node) = self.topology.nodes.get(&*step.target) else {
                     return;
                 };
-                if step.target_relationship.is_none()
-                    && !calls(
-                        node,
-                        operation.interface.as_str(),
-                        operation.operation.as_str(),
-                    )
-                {
-                    let message = format!(
-                        "{subject} calls `{operation}`, which node template `{}` does not have",
-                        node.name
-                    );
-                    let names: Vec<_> = node
-                        .operations
-                        .iter()
-                        .map(|it| it.reference.to_string())
-                        .collect();
-                    let hint =
-                        did_you_mean(&operation.to_string(), names.iter().map(String::as_str));
-                    let word = operation.to_string();
-                    self.error(
-                        Check::UnknownOperation,
-                        message,
-                        step.value_span,
-                        &word,
-                        hint,
-                    );
+                if step.target_relationship.is_none() {
+                    let called = operation.to_string();
+                    self.call(&called, node, step.value_span, &|| subject.to_owned());
                 }
             }
             WorkflowActivity::Inline { workflow, .. } => {
@@ -122,12 +99,4 @@ impl<'a> Checker<'a> {
             WorkflowActivity::Delegate { .. } | WorkflowActivity::SetState(_) => {}
         }
     }
-}
-
-/// Whether a node declares an operation, with or without an implementation.
-fn calls(node: &NodeTemplate, interface: &str, operation: &str) -> bool {
-    let Some(found) = node.operations.interface(interface) else {
-        return false;
-    };
-    found.operations.contains_key(operation) || found.default.is_some()
 }

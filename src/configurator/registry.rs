@@ -38,13 +38,13 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Cho
         ImplementationKind::Configurator(name) => {
             let inputs = match &**name {
                 "Task" | "unfurl.configurators.task.TaskConfigurator"
-                    if runs_on_other_host(implementation) =>
+                    if !implementation.is_local() =>
                 {
                     return Err(ChooseError::TaskOnRemoteHost);
                 }
                 "Cmd" | "unfurl.configurators.CmdConfigurator" => {
                     let inputs = with_cmd(inputs);
-                    if runs_on_other_host(implementation) {
+                    if !implementation.is_local() {
                         return Ok((Arc::new(ShellConfigurator::on_operation_host()), inputs));
                     }
                     inputs
@@ -82,20 +82,12 @@ fn shell_for_command(
     command: &str,
     inputs: Map,
 ) -> (Arc<dyn Configurator>, Map) {
-    let shell = if runs_on_other_host(implementation) {
-        ShellConfigurator::on_operation_host()
-    } else {
+    let shell = if implementation.is_local() {
         ShellConfigurator::local().with_script(Script::of(implementation))
+    } else {
+        ShellConfigurator::on_operation_host()
     };
     (Arc::new(shell), with_command(command, inputs))
-}
-
-/// Whether an operation names a host other than this machine.
-///
-/// `Shell` always runs on this machine, as in Unfurl (Python).
-fn runs_on_other_host(implementation: &Implementation) -> bool {
-    let host = implementation.operation_host.as_deref();
-    !matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
 }
 
 fn with_cmd(inputs: Map) -> Map {

@@ -112,19 +112,11 @@ impl Evaluation<'_> {
 
     /// Returns the error of a `primary` whose text names nothing that can run.
     fn missing_primary(&self, operation: &Operation) -> Option<ChooseError> {
-        let implementation = operation.implementation.as_ref()?;
-        let names = implementation.primary_files()?;
-        if self.topology.service().has_artifact(names[0]) {
-            return None;
-        }
-        let folders = [&self.options.base_dir, &*operation.base_dir];
-        let is_file = |name: &&str| {
-            let paths = folders.map(|folder| folder.join(name));
-            let system = &self.context.local_context;
-            implementation.may_be_remote_file(name) || paths.iter().any(|path| system.exists(path))
-        };
-        let is_missing = !names.iter().any(is_file);
-        is_missing.then(|| ChooseError::NoFile(names[0].to_owned()))
+        let system = &self.context.local_context;
+        let service = self.topology.service();
+        let base_dir = &self.options.base_dir;
+        let text = service.missing_primary(operation, base_dir, &|path| system.exists(path))?;
+        Some(ChooseError::NoFile(text.to_owned()))
     }
 
     fn task_directories(&self, target: Handle, reference: &OperationRef) -> DirectoryOwner {

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-use crate::check::ShellText;
+use crate::check::{ShellText, shell_texts};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources};
 use crate::system::env::Env;
 use crate::system::fs::find_program;
 use crate::system::process::{self, Helper};
+use crate::tosca::TopologyTemplate;
 
 /// The time for all commands together.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
@@ -17,15 +18,16 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// The maximum number of commands that are checked. Each one starts the program once.
 const MAX_COMMANDS: usize = 500;
 
-/// Returns the warnings of `shellcheck` about commands. Settings of the project have no effect. Without the program there
+/// Returns the warnings of `shellcheck` about the commands of a model. Settings of the project have no effect. Without the program there
 /// are none.
-pub(super) fn shellcheck(texts: &[ShellText], sources: &Sources, env: &Env) -> Diagnostics {
+pub(super) fn shellcheck(topology: &TopologyTemplate, sources: &Sources, env: &Env) -> Diagnostics {
     let mut found = Diagnostics::default();
     let folders = env.get("PATH").unwrap_or_default();
     let Some(program) = find_program("shellcheck", folders.split(':')) else {
         return found;
     };
     let program = program.display().to_string();
+    let texts = shell_texts(topology);
     let end = Instant::now() + TIME_LIMIT;
     let mut seen = HashSet::new();
     for (index, text) in texts.iter().enumerate() {

@@ -45,8 +45,8 @@ pub fn validate(request: &ValidateRequest) -> Result<Validation, Failure> {
     let env = Env::of_this_process();
     for report in &mut reports {
         let mut problems = std::mem::take(&mut report.problems);
-        if request.shellcheck {
-            problems.append(shellcheck(&report.shell_texts, &report.sources, &env));
+        if let Some(topology) = report.topology.as_ref().filter(|_| request.shellcheck) {
+            problems.append(shellcheck(topology, &report.sources, &env));
         }
         // After an error that stops the reading, other checks have not run.
         let unused = if problems.stop_loading() {

@@ -18,20 +18,23 @@ pub(crate) fn static_problems(session: &Session) -> Diagnostics {
     let base_dir = session.manifest.base_dir();
     let system = session.system_context(base_dir.join("planned"));
     let root = session.manifest.root();
-    let mut recorded_names = HashSet::new();
     let spec = root.get("spec");
     let sections = [
         root.get("status"),
         spec.and_then(|spec| spec.get("instances")),
     ];
-    for section in sections.into_iter().flatten() {
-        add_keys(section, &mut recorded_names, 0);
-    }
+    let recorded_names = || {
+        let mut names = HashSet::new();
+        for section in sections.into_iter().flatten() {
+            add_keys(section, &mut names, 0);
+        }
+        names
+    };
     let variables = session.options.vars.iter();
     let checks = ModelChecks {
         sources: &session.sources,
         given_inputs: session.inputs.values.keys().map(Arc::clone).collect(),
-        recorded_names,
+        recorded_names: &recorded_names,
         variables: variables.map(|var| Arc::from(var.name.as_str())).collect(),
         machine: Some(&ProjectMachine(&system)),
         base_dir,

@@ -3,7 +3,7 @@
 //! [`Operations`] groups them by interface. An [`Implementation`] states which configurator, command or
 //! artifact runs. Artifacts have operations of their own. This file holds data and lookups only.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,6 +150,29 @@ impl Operation {
         self.implementation.is_some() || self.invoke.is_some()
     }
 
+    /// Returns the location of an input, or of the operation if no text sets the input.
+    pub fn input_place(&self, name: &str) -> Span {
+        let span = self.input_spans.get(name);
+        span.copied().unwrap_or(self.span)
+    }
+
+    /// Returns the text of `primary` if it names no file. `exists` answers for a path below `base_dir`, the folder of the
+    /// ensemble, and below the folder of the operation's file.
+    pub(super) fn primary_without_file(
+        &self,
+        base_dir: &Path,
+        exists: &dyn Fn(&Path) -> bool,
+    ) -> Option<&str> {
+        let implementation = self.implementation.as_ref()?;
+        let names = implementation.primary_files()?;
+        let folders = [base_dir, self.base_dir.as_path()];
+        let is_file = |name: &&str| {
+            let mut paths = folders.into_iter().map(|folder| folder.join(name));
+            implementation.may_be_remote_file(name) || paths.any(|path| exists(&path))
+        };
+        (!names.iter().any(is_file)).then_some(names[0])
+    }
+
     /// Returns the location of the implementation, or of the operation without one.
     pub fn place(&self) -> Span {
         let implementation = self.implementation.as_ref();
@@ -228,7 +251,7 @@ pub fn configurator_names() -> impl Iterator<Item = &'static str> {
 impl Implementation {
     /// Returns the names one of which must be that of a file, so that the text of `primary` can run: the whole text, and
     /// the word before its arguments. None if the implementation is not the text of `primary`.
-    pub fn primary_files(&self) -> Option<[&str; 2]> {
+    fn primary_files(&self) -> Option<[&str; 2]> {
         let ImplementationKind::Command(text) = &self.kind else {
             return None;
         };
@@ -236,11 +259,17 @@ impl Implementation {
         self.is_primary_text.then_some([text, first])
     }
 
-    /// Whether a file of this name may exist on the other machine on which the operation runs.
-    pub fn may_be_remote_file(&self, name: &str) -> bool {
+    /// Returns true if `operation_host` names this machine, or no machine.
+    ///
+    /// `Shell` always runs on this machine, as in Unfurl (Python).
+    pub fn is_local(&self) -> bool {
         let host = self.operation_host.as_deref();
-        let is_local = matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"));
-        !is_local && name.starts_with(['/', '~'])
+        matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
+    }
+
+    /// Returns true if a file of this name may exist on the other machine on which the operation runs.
+    fn may_be_remote_file(&self, name: &str) -> bool {
+        !self.is_local() && name.starts_with(['/', '~'])
     }
 
     /// Returns the class path that upstream Unfurl has for the implementation.

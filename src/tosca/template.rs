@@ -4,6 +4,7 @@
 //! lookups only. Values that may contain expressions are stored unevaluated.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -15,7 +16,7 @@ use crate::yaml::{Mapping, Node};
 
 use super::definition::{AttributeDecl, Occurrences, ParameterDef, Property, PropertyDef, TypeKey};
 use super::entity_types::{CapabilityTemplate, NodeType, RelationshipType, RequirementDef};
-use super::operation::{Artifact, Operations};
+use super::operation::{Artifact, Operation, Operations};
 use super::overlay::Decorator;
 use super::trigger::Trigger;
 use super::types::Types;
@@ -73,9 +74,22 @@ pub struct TopologyTemplate {
 }
 
 impl ServiceTemplate {
-    /// Whether a node template of the topology or of an imported file has an artifact of this name, such as a program of
-    /// a `LocalRepository`.
-    pub fn has_artifact(&self, name: &str) -> bool {
+    /// Returns the text of an operation's `primary` if it names neither an artifact nor a file, so that nothing can run.
+    ///
+    /// `base_dir` is the folder of the ensemble, and `exists` answers for a path.
+    pub fn missing_primary<'o>(
+        &self,
+        operation: &'o Operation,
+        base_dir: &Path,
+        exists: &dyn Fn(&Path) -> bool,
+    ) -> Option<&'o str> {
+        let text = operation.primary_without_file(base_dir, exists)?;
+        (!self.has_artifact(text)).then_some(text)
+    }
+
+    /// Returns true if a node template of the topology or of an imported file has an artifact of this name, such as a
+    /// program of a `LocalRepository`.
+    fn has_artifact(&self, name: &str) -> bool {
         let mut nodes = self.topology.nodes.values();
         self.imported_artifacts.contains(name)
             || nodes.any(|node| node.artifacts.contains_key(name))

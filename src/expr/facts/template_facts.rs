@@ -30,7 +30,7 @@ const KNOWN: [&str; 16] = [
     "None",
 ];
 
-/// Whether a template has a name in any case. A loop has its own variable `loop`.
+/// Returns true if a template has a name in any case. A loop has its own variable `loop`.
 fn is_known(name: &str) -> bool {
     let is_global = GLOBALS.contains(&name) && name != "loop";
     KNOWN.contains(&name) || is_global || name.starts_with("__")
@@ -162,7 +162,7 @@ impl<'t> TemplateNames<'t> {
         }
     }
 
-    /// Whether an open loop or block has the variable.
+    /// Returns true if an open loop or block has the variable.
     fn is_local(&self, name: &str) -> bool {
         self.scopes.iter().any(|scope| scope.contains(name))
     }
@@ -240,7 +240,7 @@ impl<'t> TemplateNames<'t> {
 struct Tested {
     /// Variables and paths of attributes, such as `SELF.port`.
     names: HashSet<String>,
-    /// Whether a whole expression is tested, so that every name may be undefined.
+    /// True if a whole expression is tested, so that every name may be undefined.
     all: bool,
 }
 
@@ -300,7 +300,7 @@ enum Kind {
 /// The filters and tests that were looked up before.
 static LOOKED_UP: LazyLock<Mutex<HashMap<(Kind, String), bool>>> = LazyLock::new(Mutex::default);
 
-/// Whether a filter or test exists. The engine tells by the error of a small template that uses it.
+/// Returns true if a filter or test exists. The engine tells by the error of a small template that uses it.
 fn exists(environment: &Environment<'_>, kind: Kind, name: &str) -> bool {
     if !name
         .chars()

@@ -171,15 +171,14 @@ impl Walker {
             }
             _ => {}
         }
-        for (key, value) in map {
-            let is_query = matches!(
-                &**name,
-                "if" | "and" | "or" | "not" | "foreach" | "validate"
-            );
+        let is_query = matches!(
+            &**name,
+            "if" | "and" | "or" | "not" | "foreach" | "validate"
+        );
+        for value in map.values() {
             match value {
                 // Some functions evaluate their arguments as paths, which are checked where they are `eval`.
                 Value::Str(text) if is_query && !is_template(text) => {}
-                _ if **key == **name || !is_expression(value) => self.value(value, depth + 1),
                 _ => self.value(value, depth + 1),
             }
         }
@@ -224,30 +223,26 @@ impl Walker {
         });
     }
 
-    /// Notes the instance at which an absolute path starts.
+    /// Notes the instance or the requirement at which a path starts, and its variables.
     fn segments(&mut self, segments: &[Segment]) {
         let plain = |segment: &Segment| {
             segment.test.is_none()
                 && segment.filters.is_empty()
                 && segment.modifier == path::Modifier::None
         };
-        if let [root, first, ..] = segments
-            && root.key == Key::None
-            && plain(root)
+        if let [start, first, ..] = segments
+            && plain(start)
             && plain(first)
             && let Key::Name(name) = &first.key
             && !name.starts_with('.')
         {
-            self.facts.push(Fact::Instance(name.as_str().into()));
-        }
-        if let [targets, first, ..] = segments
-            && targets.key == Key::Name(".targets".to_owned())
-            && plain(targets)
-            && plain(first)
-            && let Key::Name(name) = &first.key
-            && !name.starts_with('.')
-        {
-            self.facts.push(Fact::Requirement(name.as_str().into()));
+            match &start.key {
+                Key::None => self.facts.push(Fact::Instance(name.as_str().into())),
+                Key::Name(targets) if targets == ".targets" => {
+                    self.facts.push(Fact::Requirement(name.as_str().into()));
+                }
+                _ => {}
+            }
         }
         for segment in segments {
             if let Key::Variable(name) = &segment.key
@@ -263,7 +258,7 @@ impl Walker {
     }
 }
 
-/// Whether a value looks like the source of an expression: a path, or the call of a function.
+/// Returns true if a value looks like the source of an expression: a path, or the call of a function.
 fn looks_like_source(value: &Value) -> bool {
     match value {
         Value::Str(text) => text.starts_with(['.', '$']) || text.starts_with("::"),
@@ -278,7 +273,7 @@ fn looks_like_source(value: &Value) -> bool {
 /// Variables that every expression has.
 const KNOWN_VARIABLES: [&str; 7] = ["true", "false", "null", "none", "inputs", "start", "SELF"];
 
-/// Whether a map calls a function that exists.
+/// Returns true if a map calls a function that exists.
 fn is_call(map: &Map) -> bool {
     map.len() == 1 && map.keys().all(|key| functions::find(key).is_some())
 }

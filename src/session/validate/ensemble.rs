@@ -1,8 +1,8 @@
 //! Validates ensembles, and projects with all ensembles that they list.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::check::{ShellText, shell_texts};
 use crate::diagnostic::{Check, Diagnostic, Diagnostics, Sources};
 use crate::plan;
 use crate::project::{FileLoader, Project, keys_of_folder};
@@ -12,6 +12,7 @@ use crate::session::LoadError;
 use crate::session::SessionOptions;
 use crate::system::env::Env;
 use crate::system::fs;
+use crate::tosca::TopologyTemplate;
 use crate::yaml::Limits;
 
 /// The name of the file from which the ensembles of a project are made.
@@ -23,8 +24,8 @@ pub struct ValidationReport {
     pub problems: Diagnostics,
     /// The texts to which the problems point.
     pub sources: Sources,
-    /// The shell commands of the model.
-    pub shell_texts: Vec<ShellText>,
+    /// The topology of an ensemble that could be loaded.
+    pub topology: Option<Arc<TopologyTemplate>>,
 }
 
 /// Validates an ensemble: its files, topology and dependency cycles.
@@ -32,7 +33,7 @@ pub(super) fn ensemble(options: &SessionOptions) -> ValidationReport {
     check(options).unwrap_or_else(|failure| ValidationReport {
         problems: failure.problems,
         sources: failure.sources,
-        shell_texts: Vec::new(),
+        topology: None,
     })
 }
 
@@ -51,7 +52,7 @@ fn check(options: &SessionOptions) -> Result<ValidationReport, LoadError> {
     }
     Ok(ValidationReport {
         problems,
-        shell_texts: shell_texts(&session.service.topology),
+        topology: Some(Arc::clone(&session.service.topology)),
         sources: session.sources,
     })
 }

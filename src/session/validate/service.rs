@@ -92,7 +92,7 @@ fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<ServiceRe
             ModelChecks {
                 sources: importer.loader.sources(),
                 given_inputs: HashSet::new(),
-                recorded_names: HashSet::new(),
+                recorded_names: &HashSet::new,
                 variables: HashSet::new(),
                 machine: None,
                 base_dir: base,

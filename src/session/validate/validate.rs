@@ -54,7 +54,7 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<ValidationReport>, LoadE
     Ok(vec![ValidationReport {
         problems,
         sources,
-        shell_texts: Vec::new(),
+        topology: None,
     }])
 }
 
