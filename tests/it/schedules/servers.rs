@@ -150,8 +150,9 @@ fn sighup_and_a_changed_file_load_the_schedules_again_and_a_wrong_file_changes_n
     world.settled("a", 2);
     world.replace("unfurl.yaml", &(good + &wrong.replace("61", "0")));
     wake(&server);
-    // The due times of a new schedule count from its loading.
+    // The due times of a new schedule count from the first look at it, which a second reading follows.
     server.wait_until_it_says("reads `unfurl.yaml` again; schedules: 2");
+    wake(&server);
     world.jump(&server, "2026-05-01T12:00:00.2Z");
     insta::assert_snapshot!(world.settled("a", 3), @"
     2026-05-01T10:00:00Z failed: 1 failed (task mark: unclosed bracket '[')
