@@ -66,6 +66,20 @@ const STATES: InputNames = InputNames {
     required: &[],
 };
 
+const ANSIBLE: InputNames = InputNames {
+    known: &[
+        "playbook",
+        "inventory",
+        "arguments",
+        "playbookArgs",
+        "resultKeys",
+        "command",
+        "dryrun",
+        "resultTemplate",
+    ],
+    required: &["playbook"],
+};
+
 /// Returns the inputs of a configurator by its short name. `None` if they are not known.
 pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
     Some(match configurator {
@@ -74,6 +88,7 @@ pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
         "Delegate" => DELEGATE,
         "Task" => TASK,
         "States" => STATES,
+        "Ansible" => ANSIBLE,
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ansible::AnsibleConfigurator;
 use super::delegate::DelegateConfigurator;
 use super::named_task::TaskConfigurator;
 use super::script::Script;
@@ -23,6 +24,9 @@ pub fn find_configurator(name: &str) -> Option<Arc<dyn Configurator>> {
         "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(DelegateConfigurator),
         "Task" | "unfurl.configurators.task.TaskConfigurator" => Arc::new(TaskConfigurator),
         "States" | "unfurl.configurators.states.StatesConfigurator" => Arc::new(StatesConfigurator),
+        "Ansible" | "unfurl.configurators.ansible.AnsibleConfigurator" => {
+            Arc::new(AnsibleConfigurator)
+        }
         _ => return None,
     })
 }

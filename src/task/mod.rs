@@ -10,7 +10,7 @@ mod view;
 mod work;
 
 pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun, WorkInputs};
-pub use effect::{EffectResult, EffectRole, RunStep, Subtask, TaskEffect};
+pub use effect::{EffectResult, EffectRole, RunProgress, RunStep, Subtask, TaskEffect};
 pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
 pub use work::TaskWork;
