@@ -140,7 +140,7 @@ impl Types {
 
     /// Returns the types of nodes and groups that can be members of a group, and reports those that do not exist.
     fn member_types(&self, key: TypeKey) -> Vec<TypeName> {
-        for (scope, named) in self.nearest_names(key, "members") {
+        if let Some((scope, named)) = self.nearest_names(key, "members") {
             for (name, span) in named {
                 if scope.find(&name, TypeSection::Group).is_none() {
                     let _known = scope.find_or_warn(&name, TypeSection::Node, span);

@@ -9,7 +9,8 @@ use super::input::{
 use super::inventory::{Inventory, KNOWN_HOSTS_FILE};
 use super::playbook::Playbook;
 use super::playbook_files::files_of_playbook;
-use super::run::{PlaybookRun, RenderedPlaybook};
+use super::rendered::{PrivateFiles, RenderedPlaybook};
+use super::run::PlaybookRun;
 use super::variables::ExtraVariables;
 use super::yaml_writer::to_ansible_yaml;
 use crate::expr::{Error, LocalContext};
@@ -26,8 +27,8 @@ const REPORT_PLUGIN: &str = include_str!("plugins/unfurl_report.py");
 const EXPRESSIONS_PLUGIN: &str = include_str!("plugins/unfurl_expressions.py");
 /// The id of the vault that this program encrypts secret variables with.
 const VAULT_ID: &str = "unfurl";
-/// The number of random bytes of the password of a run.
-const PASSWORD_BYTES: usize = 32;
+/// The number of random bytes of the password of a run, and of the name of its folder.
+const RANDOM_BYTES: usize = 32;
 
 /// Runs the playbook of the input `playbook`.
 #[derive(Debug)]
@@ -77,12 +78,22 @@ impl Configurator for AnsibleConfigurator {
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<RenderedTask, Error> {
-        let inventory = Inventory::of(task, document(task, "inventory")?)?;
+        let inventory_source = document(task, "inventory")?;
         let source = document(task, "playbook")?;
         let playbook_file = match &source {
             Some(Document::File(path)) => Some(path.clone()),
             _ => None,
         };
+        // A look for drift leaves no files in the ensemble.
+        let private_folder = match task.settings.check_only {
+            true => Some(new_private_folder(task.local_context())?),
+            false => None,
+        };
+        let folder = match &private_folder {
+            Some(folder) => folder.clone(),
+            None => task.work_folder()?,
+        };
+        let inventory = Inventory::of(task, inventory_source, &folder)?;
         let playbook = Playbook::of(source, &inventory, task)?;
         let mut variables = ExtraVariables::default();
         let expressions = PlaybookExpressions::find(&playbook.contents);
@@ -90,7 +101,7 @@ impl Configurator for AnsibleConfigurator {
         for (name, value) in arguments(task)? {
             variables.add(name, value);
         }
-        let mut files = TaskFiles::in_folder(task.work_folder()?);
+        let mut files = TaskFiles::in_folder(folder);
         let mut words = program(task)?;
         words.push("-i".to_owned());
         words.push(files.add_inventory(inventory, &mut variables)?);
@@ -111,7 +122,7 @@ impl Configurator for AnsibleConfigurator {
         let password = match variables.secret_text() {
             None => None,
             Some(clear) => {
-                let password = new_password(task.local_context())?;
+                let password = random_text(task.local_context())?;
                 let sealed = task
                     .local_context()
                     .seal_vault(clear.as_bytes(), VAULT_ID, &password, None)
@@ -127,6 +138,10 @@ impl Configurator for AnsibleConfigurator {
             playbook_file,
             password,
             secrets: variables.secret_values(),
+            private_files: private_folder.map(|folder| PrivateFiles {
+                folder,
+                files: std::mem::take(&mut files.files),
+            }),
         };
         Ok(RenderedTask {
             files: files.files,
@@ -153,11 +168,18 @@ impl Configurator for AnsibleConfigurator {
     }
 }
 
-/// Returns a password that only this run knows.
-fn new_password(context: &dyn LocalContext) -> Result<zeroize::Zeroizing<String>, Error> {
-    let mut bytes = [0; PASSWORD_BYTES];
+/// Returns a folder for temporary files that does not exist yet.
+fn new_private_folder(context: &dyn LocalContext) -> Result<PathBuf, Error> {
+    let name = format!("unfurl-ansible-{}", *random_text(context)?);
+    let beside = context.temp_dir();
+    Ok(beside.parent().unwrap_or(&beside).join(name))
+}
+
+/// Returns a text that nobody can guess.
+fn random_text(context: &dyn LocalContext) -> Result<zeroize::Zeroizing<String>, Error> {
+    let mut bytes = [0; RANDOM_BYTES];
     let made = context.random(&mut bytes);
-    made.map_err(|error| input_error(format!("cannot encrypt secrets: {}", error.0)))?;
+    made.map_err(|error| input_error(error.0))?;
     Ok(hex(&bytes).into())
 }
 

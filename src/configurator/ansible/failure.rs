@@ -59,7 +59,7 @@ impl FailedRun<'_> {
             );
         }
         let version = self.version_text();
-        let command = self.secrets.mask(&shlex_join(self.words));
+        let command = self.secrets.redact(&shlex_join(self.words));
         let mut message = format!("`{program}`{version}: {}: {command}", self.reason());
         let lines = self.last_lines();
         if !lines.is_empty() {

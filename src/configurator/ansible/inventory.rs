@@ -1,6 +1,6 @@
 //! The inventory of a playbook: that of the input `inventory`, or one for the machine of the operation.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::input::{Document, input_error};
 use crate::expr::Error;
@@ -40,9 +40,13 @@ pub(super) enum Inventory {
 
 impl Inventory {
     /// Makes the inventory of a task. `folder` is the folder of the task's files.
-    pub(super) fn of(task: &TaskView<'_>, document: Option<Document>) -> Result<Self, Error> {
+    pub(super) fn of(
+        task: &TaskView<'_>,
+        document: Option<Document>,
+        folder: &Path,
+    ) -> Result<Self, Error> {
         Ok(match document {
-            None => return Self::generate(task),
+            None => return Self::generate(task, folder),
             Some(Document::File(path)) => Self::File(path),
             Some(Document::Data(data)) if data.as_map().is_some() => Self::Given(data),
             Some(Document::Data(_)) => {
@@ -60,7 +64,7 @@ impl Inventory {
         })
     }
 
-    fn generate(task: &TaskView<'_>) -> Result<Self, Error> {
+    fn generate(task: &TaskView<'_>, folder: &Path) -> Result<Self, Error> {
         let host = task.inventory_host()?.unwrap_or_else(|| InventoryHost {
             name: "localhost".to_owned(),
             ..InventoryHost::default()
@@ -88,7 +92,7 @@ impl Inventory {
             known_hosts_line(&address, port.as_deref(), &key)
         });
         if known_host.is_some() {
-            let file = task.work_folder()?.join(KNOWN_HOSTS_FILE);
+            let file = folder.join(KNOWN_HOSTS_FILE);
             let option = format!(
                 "-o {}",
                 shlex_quote(&format!("UserKnownHostsFile={}", file.display()))

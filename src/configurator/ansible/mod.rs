@@ -11,6 +11,7 @@ mod inventory;
 mod invocation;
 mod playbook;
 mod playbook_files;
+mod rendered;
 mod report;
 mod run;
 mod variables;

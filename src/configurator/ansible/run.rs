@@ -1,13 +1,11 @@
 //! The run of a playbook: starts `ansible-playbook`, reads its report, and makes the outcome.
 
-use std::path::PathBuf;
 use std::time::Duration;
-
-use zeroize::Zeroizing;
 
 use super::configurator::own_vault_id;
 use super::failure::FailedRun;
 use super::invocation::{ProgramInput, add_settings, with_vaults};
+use super::rendered::RenderedPlaybook;
 use super::report::{HostChange, PlaybookReport};
 use crate::configurator::result_template::apply_result_template;
 use crate::configurator::shell_run::never_started;
@@ -27,62 +25,6 @@ const MAX_REPORT_BYTES: usize = 64 << 20;
 /// The time in which an interrupted playbook ends its processes and those on hosts.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
 
-/// A playbook that was rendered: the command without the passwords of vaults.
-#[derive(Debug, Default)]
-pub(super) struct RenderedPlaybook {
-    /// The words of the command before those about vaults.
-    pub(super) words: Vec<String>,
-    /// The path of the playbook that runs.
-    pub(super) playbook: String,
-    /// The file that the input `playbook` names.
-    pub(super) playbook_file: Option<PathBuf>,
-    /// The password of the file with secret variables.
-    pub(super) password: Option<Zeroizing<String>>,
-    /// The values of the secret variables.
-    pub(super) secrets: Value,
-}
-
-impl RenderedPlaybook {
-    /// Returns the playbook as the data of a rendered task.
-    pub(super) fn to_value(&self) -> Value {
-        let words = self.words.iter().map(|word| Value::str(word.as_str()));
-        let file = self.playbook_file.as_ref();
-        let password = self.password.as_ref().map(|it| Value::str(it.as_str()));
-        Value::map([
-            ("words", Value::list(words)),
-            ("playbook", Value::str(self.playbook.as_str())),
-            (
-                "playbook_file",
-                Value::from(file.map(|path| path.display().to_string())),
-            ),
-            ("password", password.unwrap_or_default().sensitive()),
-            ("secrets", self.secrets.clone().sensitive()),
-        ])
-    }
-
-    /// Returns the playbook from the data of a rendered task.
-    pub(super) fn of_value(data: &Value) -> Self {
-        let field = |name: &str| data.get(name).map(Value::reveal);
-        let text = |name: &str| field(name).and_then(Value::as_str).map(str::to_owned);
-        let words = field("words").and_then(Value::as_list);
-        Self {
-            words: words.into_iter().flatten().map(Value::to_string).collect(),
-            playbook: text("playbook").unwrap_or_default(),
-            playbook_file: text("playbook_file").map(PathBuf::from),
-            password: text("password").map(Zeroizing::new),
-            secrets: field("secrets").cloned().unwrap_or_default(),
-        }
-    }
-
-    /// Returns all words of the command, for messages.
-    fn shown_words(&self) -> Vec<String> {
-        let words = self.words.iter().cloned();
-        words
-            .chain(std::iter::once(self.playbook.clone()))
-            .collect()
-    }
-}
-
 /// The run of a playbook.
 #[derive(Debug)]
 pub(super) struct PlaybookRun {
@@ -100,32 +42,42 @@ enum RunStage {
     #[default]
     Start,
     RunPlaybook,
+    /// The files of the run are written into a folder of its own.
+    WriteFiles,
     /// The playbook failed, and the version of the program is asked for the message.
     AskVersion(Box<RunOutput>),
+    /// The folder of the run is removed.
+    RemoveFiles(Box<TaskOutcome>),
 }
 
 impl OperationRun for PlaybookRun {
     fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep {
-        let result = match last {
-            Some(EffectResult::Action(ActionResult::Run(output))) => Some(output),
-            _ => None,
+        let (output, changed) = match last {
+            Some(EffectResult::Action(ActionResult::Run(output))) => (Some(output), None),
+            Some(EffectResult::Action(ActionResult::Change(output))) => (None, Some(output.exit)),
+            _ => (None, None),
         };
-        match (std::mem::take(&mut self.stage), result) {
-            (RunStage::RunPlaybook, Some(output)) => self.end(task, output),
-            (RunStage::AskVersion(output), version) => {
+        match (std::mem::take(&mut self.stage), output, changed) {
+            (RunStage::RunPlaybook, Some(output), _) => self.end(task, output),
+            (RunStage::AskVersion(output), version, _) => {
                 let version = version.map(|version| version.stdout.text());
                 let line = version.as_deref().and_then(|text| text.lines().next());
-                RunStep::Done(Box::new(self.finish(task, &output, line)))
+                let outcome = self.finish(task, &output, line);
+                self.clean_up(outcome)
             }
-            _ => match self.command(task) {
-                Ok(command) => {
-                    self.stage = RunStage::RunPlaybook;
-                    RunStep::Perform(Box::new(TaskEffect::on_local(Action::Run(command))))
+            (RunStage::RemoveFiles(outcome), ..) => RunStep::Done(outcome),
+            (RunStage::WriteFiles, _, Some(exit)) if !exit.is_ok() => {
+                let outcome = TaskOutcome::refused(format!("cannot write the playbook: {exit}"));
+                self.clean_up(outcome)
+            }
+            (RunStage::WriteFiles, ..) => self.start(task),
+            _ => match &self.rendered.private_files {
+                Some(files) => {
+                    let changes = files.writes();
+                    self.stage = RunStage::WriteFiles;
+                    auxiliary(Action::Change(changes))
                 }
-                Err(error) => RunStep::Done(Box::new(TaskOutcome {
-                    modified: Some(false),
-                    ..error_outcome(&error)
-                })),
+                None => self.start(task),
             },
         }
     }
@@ -148,6 +100,33 @@ impl PlaybookRun {
             report: PlaybookReport::default(),
             live_report: PlaybookReport::default(),
             secrets: Secrets::default(),
+        }
+    }
+
+    /// Starts the playbook.
+    fn start(&mut self, task: &TaskView<'_>) -> RunStep {
+        match self.command(task) {
+            Ok(command) => {
+                self.stage = RunStage::RunPlaybook;
+                RunStep::Perform(Box::new(TaskEffect::on_local(Action::Run(command))))
+            }
+            Err(error) => self.clean_up(TaskOutcome {
+                modified: Some(false),
+                ..error_outcome(&error)
+            }),
+        }
+    }
+
+    /// Ends the run, after its own files are removed.
+    fn clean_up(&mut self, outcome: TaskOutcome) -> RunStep {
+        let outcome = Box::new(outcome);
+        match &self.rendered.private_files {
+            None => RunStep::Done(outcome),
+            Some(files) => {
+                let changes = files.removal();
+                self.stage = RunStage::RemoveFiles(outcome);
+                auxiliary(Action::Change(changes))
+            }
         }
     }
 
@@ -196,20 +175,18 @@ impl PlaybookRun {
         }
         let has_run = matches!(output.exit, Exit::Code(_) | Exit::Signal(_));
         let failed = output.exit != Exit::Code(0) || !self.report.is_success();
-        if !(failed && has_run && self.report.version.is_none()) {
-            return RunStep::Done(Box::new(self.finish(task, &output, None)));
-        }
-        let Some(program) = self.rendered.words.first().cloned() else {
-            return RunStep::Done(Box::new(self.finish(task, &output, None)));
+        let program = self.rendered.words.first().cloned();
+        let asks = failed && has_run && self.report.version.is_none();
+        let Some(program) = program.filter(|_| asks) else {
+            let outcome = self.finish(task, &output, None);
+            return self.clean_up(outcome);
         };
         let words = vec![program, "--version".to_owned()];
         let mut command = Command::new(Program::Argv(words), task.settings.base_dir);
         command.env = task.environment().unwrap_or_default();
         command.time_limit = Some(VERSION_TIME_LIMIT);
         self.stage = RunStage::AskVersion(Box::new(output));
-        let mut effect = TaskEffect::on_local(Action::Run(command));
-        effect.role = EffectRole::Auxiliary;
-        RunStep::Perform(Box::new(effect))
+        auxiliary(Action::Run(command))
     }
 
     fn finish(
@@ -305,6 +282,13 @@ impl PlaybookRun {
             result.insert("message".into(), task.foreign(message));
         }
     }
+}
+
+/// Returns the step for an action that prepares a run or cleans up after it.
+fn auxiliary(action: Action) -> RunStep {
+    let mut effect = TaskEffect::on_local(action);
+    effect.role = EffectRole::Auxiliary;
+    RunStep::Perform(Box::new(effect))
 }
 
 /// Returns the text for a change that a task would make, with its difference.

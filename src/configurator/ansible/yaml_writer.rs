@@ -186,7 +186,7 @@ mod tests {
         tasks:
           - shell: "echo \"{{ x }}\"\ttab\n"
             args:
-              chdir: /tmp
+              chdir: "/tmp"
         odd: "\x7f\x85\U0001f600\ufeffé"
         "#);
     }

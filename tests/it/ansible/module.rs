@@ -7,7 +7,15 @@ fn a_module_runs_with_arguments_that_are_templates_of_the_instance() {
     requires!("ansible-playbook");
     let env = node("playbook: {q: [{meta: noop}]}", "{}").env();
     env.unfurl(["deploy", "--approve"]).succeeds();
-    let module = ["run", "--module", "ansible.builtin.copy", "-i", "app", "--"];
+    let module = [
+        "run",
+        "-a",
+        "--module",
+        "ansible.builtin.copy",
+        "-i",
+        "app",
+        "--",
+    ];
     let folder = env.work().display().to_string();
     let arguments = format!("dest={folder}/copied content='{{{{ SELF.greeting }}}}'");
     env.unfurl(module.iter().chain(&[arguments.as_str()]))
@@ -15,6 +23,7 @@ fn a_module_runs_with_arguments_that_are_templates_of_the_instance() {
     assert_eq!(env.read("copied"), "Hello");
     let changed = env.unfurl([
         "run",
+        "-a",
         "--module",
         "command",
         "--args",
@@ -30,9 +39,9 @@ fn a_module_runs_with_arguments_that_are_templates_of_the_instance() {
 fn a_module_that_fails_gives_its_message() {
     requires!("ansible-playbook");
     let env = node("playbook: {q: [{meta: noop}]}", "{}").env();
-    let run = env.unfurl(["run", "--module", "fail", "--", "msg=nope"]);
+    let run = env.unfurl(["run", "-a", "--module", "fail", "--", "msg=nope"]);
     run.exits(64).says(&["failed: nope"]);
-    let run = env.unfurl(["run", "--module", "no_such_module", "--", "x=1"]);
+    let run = env.unfurl(["run", "-a", "--module", "no_such_module", "--", "x=1"]);
     run.exits(64)
         .says(&["couldn't resolve module/action 'no_such_module'"]);
 }

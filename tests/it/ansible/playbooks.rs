@@ -83,11 +83,10 @@ fn facts_become_outputs_and_attributes_and_results_are_recorded() {
     assert_eq!(attributes["result"], "Hi from app, Hello");
     assert_eq!(attributes["out"], "Hi from app, Hello");
     assert_eq!(attributes["number"], "42");
-    let record = env
-        .names()
-        .into_iter()
-        .find(|name| name.starts_with("jobs/job") && name.ends_with(".yaml"));
-    let record = env.read(&record.unwrap());
+    let records = std::fs::read_dir(env.work().join("jobs")).unwrap();
+    let mut records = records.map(|entry| entry.unwrap().path());
+    let record = records.find(|path| path.extension().is_some_and(|end| end == "yaml"));
+    let record = std::fs::read_to_string(record.unwrap()).unwrap();
     assert!(
         record.contains("className: unfurl.configurators.ansible.AnsibleConfigurator"),
         "{record}"

@@ -8,9 +8,9 @@ use super::playbooks::attributes;
 use crate::drafts::ensemble;
 use crate::support::TestEnv;
 
-const CANARY: &str = "c4n4ry-in-the-playbook";
-const OF_FILE: &str = "c4n4ry-of-the-file";
-const VAULT_PASSWORD: &str = "c4n4ry-of-the-vault";
+const CANARY: &str = "c4n4ry-q7w8e9";
+const OF_FILE: &str = "c4n4ry-z1x2c3";
+const VAULT_PASSWORD: &str = "c4n4ry-v5b6n7";
 
 const MODEL: &str = r#"
     node_types:
@@ -30,7 +30,7 @@ const MODEL: &str = r#"
                   environment: {OF_ENVIRONMENT: '{{ SELF.password }}'}
                 inputs:
                   playbook: {q: [{vars_files: [<folder>/vaulted.yml], tasks: [
-                    {name: look, shell: "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 'c4n4[r]y'; echo ${#OF_ENVIRONMENT}", register: seen, failed_when: false},
+                    {name: look, shell: "cat /proc/[0-9]*/cmdline | grep -a -c 'c4n4[r]y'; printenv OF_ENVIRONMENT | wc -c", register: seen, failed_when: false},
                     {name: use, copy: {dest: <folder>/used, mode: '0600', content: '{{ secret }} {{ vaulted }} {{ SELF.password }}'}, no_log: true},
                     {name: show, debug: {msg: 'leaks {{ secret }}'}},
                     {name: tell, set_fact: {lines: '{{ seen.stdout_lines }}', leaked: '{{ secret }}'}}]}]}
@@ -106,7 +106,7 @@ fn secrets_reach_the_playbook_and_stay_out_of_everything_else() {
     fs::remove_file(env.work().join("used")).unwrap();
     // No command line had the secret, and the task's environment did.
     let lines = attributes(&env)["lines"].to_string();
-    assert_eq!(lines, format!(r#"["0","{}"]"#, CANARY.len()), "{run}");
+    assert_eq!(lines, format!(r#"["0","{}"]"#, CANARY.len() + 1), "{run}");
     nothing_leaks(&env, &run.all());
     let again = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(again.all().contains("Nothing to do"), "{again}");
