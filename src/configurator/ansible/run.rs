@@ -281,6 +281,14 @@ impl PlaybookRun {
             let message = Value::from(self.secrets.redact(&differences.join("\n")));
             result.insert("message".into(), task.foreign(message));
         }
+        let differences = self.report.changes.iter().map(|change| {
+            let name = format!("{}: {}", change.host, change.task);
+            let lines = change.diff.as_deref().map(without_header);
+            let lines = lines.map(|lines| self.secrets.redact(&lines));
+            Value::map([("name", Value::from(name)), ("lines", Value::from(lines))])
+        });
+        let differences = Value::list(differences.collect::<Vec<_>>());
+        result.insert("differences".into(), task.foreign(differences));
     }
 }
 
@@ -297,10 +305,14 @@ fn describe_change(change: &HostChange) -> String {
     let Some(diff) = diff else {
         return format!("{host}: task `{task}` would change something");
     };
+    format!("{host}: task `{task}`:\n{}", without_header(diff))
+}
+
+/// Returns the lines of a difference without those that name the files, which may be temporary ones.
+fn without_header(diff: &str) -> String {
     let is_header = |line: &&str| line.starts_with("--- ") || line.starts_with("+++ ");
-    let lines = diff.lines().filter(|line| !is_header(line));
-    let lines: Vec<&str> = lines.collect();
-    format!("{host}: task `{task}`:\n{}", lines.join("\n"))
+    let lines: Vec<&str> = diff.lines().filter(|line| !is_header(line)).collect();
+    lines.join("\n")
 }
 
 /// Returns the names of the values that the callback plugin reports, as JSON.

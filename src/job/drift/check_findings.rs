@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::check::{Check, status_finding, text_of};
+use super::differences::difference_findings;
 use super::pending::PendingChanges;
 use super::states::state_findings;
 use crate::diagnostic::Span;
@@ -50,7 +51,13 @@ pub(super) fn check_findings(
     let has_ended = checked.record.end.is_some();
     let mut findings = file_findings(&check);
     findings.extend(state_findings(&check, result));
-    let has_parts = !checked.files.is_empty() || result.get("states").is_some();
+    if checked.is_test {
+        findings.extend(difference_findings(&check, result));
+    }
+    let has_parts = !checked.files.is_empty()
+        || ["states", "differences"]
+            .iter()
+            .any(|key| result.get(key).is_some());
     let failed = !checked.record.is_ok() || !has_ended;
     let is_explained = findings.iter().any(|it| it.kind == DriftKind::CannotTell);
     let is_cut_off = !checked.is_test && was_cut_off(result);

@@ -3,6 +3,7 @@
 mod check;
 mod check_findings;
 mod compare;
+mod differences;
 mod pending;
 mod states;
 
