@@ -127,8 +127,10 @@ impl Evaluation<'_> {
         let definition = attribute.and_then(|attribute| attribute.definition.as_deref());
         let artifact = self.described(task.spec.artifact);
         let execute = artifact.and_then(|artifact| artifact.execute());
+        let tool_key = task.spec.configurator.output_metadata();
         definition.is_some_and(|definition| {
-            matches_artifact(OUTPUT_MATCH_KEY, definition, artifact, execute)
+            tool_key.is_some_and(|key| definition.flag(key))
+                || matches_artifact(OUTPUT_MATCH_KEY, definition, artifact, execute)
         })
     }
 

@@ -49,6 +49,7 @@ mod secret_files;
 mod shellcheck;
 pub mod status;
 pub mod tasks;
+mod tool_states;
 pub mod trust;
 mod unread_variables;
 mod upstream;
