@@ -4,7 +4,6 @@
 //! encrypted with age: to the readers of the project, or else to a key of this clone.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeroize::Zeroizing;
 
@@ -14,8 +13,8 @@ use super::folders::clear_of;
 use super::keys::Keys;
 use super::vault::{self, is_vault_text};
 use crate::system::fs;
-use crate::yaml::{NodeKind, Schema, emit, parse_text, seal};
 use crate::value::Value;
+use crate::yaml::{NodeKind, Schema, emit, parse_text, seal};
 
 /// The tag of encrypted JSON, as Unfurl writes it.
 const JSON_TAG: &str = "!vault-json";
@@ -36,7 +35,6 @@ pub struct StateKeys {
     keys: Keys,
     /// The folder of the ensemble.
     folder: PathBuf,
-    has_warned: AtomicBool,
 }
 
 impl StateKeys {
@@ -44,7 +42,6 @@ impl StateKeys {
         Self {
             keys,
             folder: folder.to_owned(),
-            has_warned: AtomicBool::new(false),
         }
     }
 
@@ -55,8 +52,15 @@ impl StateKeys {
     /// The file cannot be decrypted, or is neither YAML nor JSON. The text says what to do.
     pub fn open(&self, path: &Path, content: &[u8]) -> Result<Zeroizing<Vec<u8>>, String> {
         let failed = |reason: &dyn std::fmt::Display, help: &str| {
-            let help = if help.is_empty() { String::new() } else { format!("; {help}") };
-            format!("the state in `{}` cannot be read: {reason}{help}", path.display())
+            let help = if help.is_empty() {
+                String::new()
+            } else {
+                format!("; {help}")
+            };
+            format!(
+                "the state in `{}` cannot be read: {reason}{help}",
+                path.display()
+            )
         };
         if is_age_text(content) {
             return self.open_age(path, content);
@@ -82,7 +86,9 @@ impl StateKeys {
                 .open(sealed)
                 .map_err(|error| format!("{error}; {}", error.help()));
         }
-        if text.trim_start().starts_with('{') && serde_json::from_str::<serde_json::Value>(text).is_ok() {
+        if text.trim_start().starts_with('{')
+            && serde_json::from_str::<serde_json::Value>(text).is_ok()
+        {
             return Ok(Zeroizing::new(content.to_vec()));
         }
         let keys = self.keys.for_folder(&self.folder);
@@ -121,18 +127,25 @@ impl StateKeys {
     pub fn seal(&self, clear: &[u8]) -> Result<SealedState, String> {
         if let Some(secret) = self.keys.passwords().first() {
             let sealed = vault::seal(clear, &secret.id, &secret.password);
-            let sealed = sealed.map_err(|error| format!("random bytes are not available: {error}"))?;
+            let sealed =
+                sealed.map_err(|error| format!("random bytes are not available: {error}"))?;
             let mut text = format!("{JSON_TAG} |\n");
             for line in sealed.lines() {
                 text.push_str("  ");
                 text.push_str(line);
                 text.push('\n');
             }
-            return Ok(SealedState { text, warning: None });
+            return Ok(SealedState {
+                text,
+                warning: None,
+            });
         }
         let sealed = self.keys.age().seal_file(clear, &self.folder);
         if let Some(text) = sealed.map_err(|error| error.to_string())? {
-            return Ok(SealedState { text, warning: None });
+            return Ok(SealedState {
+                text,
+                warning: None,
+            });
         }
         self.seal_for_clone(clear)
     }
@@ -144,15 +157,19 @@ impl StateKeys {
         let is_open = !state.has_sensitive();
         if is_open || !self.keys.passwords().is_empty() {
             let text = emit(&seal(state, &self.keys), 0);
-            return Ok(SealedState { text, warning: None });
+            return Ok(SealedState {
+                text,
+                warning: None,
+            });
         }
         self.seal(clear)
     }
 
-    /// Encrypts a state with the key of this clone, and creates the key if there is none.
+    /// Encrypts a state with the key of this clone, and creates the key if there is none, with a warning.
     fn seal_for_clone(&self, clear: &[u8]) -> Result<SealedState, String> {
         let path = self.folder.join(CLONE_KEY);
-        let recipient = if fs::is_file(&path) {
+        let known = fs::is_file(&path);
+        let recipient = if known {
             Identities::of_file(&path)
                 .first_recipient()
                 .map_err(|error| error.to_string())?
@@ -161,12 +178,11 @@ impl StateKeys {
             self.create_key(&path)?
         };
         let text = encrypt_age(clear, &[recipient]).map_err(|error| error.to_string())?;
-        let is_first = !self.has_warned.swap(true, Ordering::Relaxed);
-        let warning = is_first.then(|| {
+        let warning = (!known).then(|| {
             format!(
-                "the state is encrypted to the key `{}` of this clone alone, because the project has neither a vault \
-                 password nor readers; keep a copy of that file, or run `unfurl secret rekey --add-reader NAME=RECIPIENT` or set \
-                 `UNFURL_VAULT_DEFAULT_PASSWORD`, so that others can go on",
+                "the state is encrypted to the new key `{}` of this clone alone, because the project has neither a vault \
+                 password nor readers; keep a copy of that file, or set `UNFURL_VAULT_DEFAULT_PASSWORD` or name readers \
+                 with `unfurl secret rekey`, so that others can go on",
                 path.display()
             )
         });
@@ -201,7 +217,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let keys = keys(folder.path(), &[("web", "pass")]);
         let sealed = keys.seal(STATE).unwrap();
-        assert!(sealed.text.starts_with("!vault-json |\n  $ANSIBLE_VAULT;1.2;AES256;web\n"));
+        assert!(
+            sealed
+                .text
+                .starts_with("!vault-json |\n  $ANSIBLE_VAULT;1.2;AES256;web\n")
+        );
         assert_eq!(sealed.warning, None);
         let opened = keys.open(Path::new("s.yaml"), sealed.text.as_bytes());
         assert_eq!(*opened.unwrap(), STATE);
@@ -234,7 +254,10 @@ mod tests {
         let json: serde_json::Value = serde_json::from_slice(&opened).unwrap();
         assert_eq!(json["outputs"]["s"]["value"], "hunter2");
         let whole = vault::seal(text.as_bytes(), "default", "pass").unwrap();
-        assert_eq!(*keys.open(Path::new("s"), whole.as_bytes()).unwrap(), *opened);
+        assert_eq!(
+            *keys.open(Path::new("s"), whole.as_bytes()).unwrap(),
+            *opened
+        );
         for (wrong, reason) in [("a: [", "not valid YAML"), ("- 1", "no map")] {
             let error = keys.open(Path::new("s"), wrong.as_bytes()).unwrap_err();
             assert!(error.contains(reason), "{error}");
@@ -244,11 +267,20 @@ mod tests {
     #[test]
     fn a_state_that_others_may_see_hides_its_secret_values() {
         let folder = tempfile::tempdir().unwrap();
-        let secret = Value::map([("o", Value::from("x")), ("s", Value::from("hunter2").sensitive())]);
+        let secret = Value::map([
+            ("o", Value::from("x")),
+            ("s", Value::from("hunter2").sensitive()),
+        ]);
         let keys_of_vault = keys(folder.path(), &[("default", "pass")]);
         let text = keys_of_vault.seal_values(&secret, STATE).unwrap().text;
-        assert!(text.contains("o: x") && text.contains("s: !vault"), "{text}");
-        let text = keys(folder.path(), &[]).seal_values(&secret, STATE).unwrap().text;
+        assert!(
+            text.contains("o: x") && text.contains("s: !vault"),
+            "{text}"
+        );
+        let text = keys(folder.path(), &[])
+            .seal_values(&secret, STATE)
+            .unwrap()
+            .text;
         assert!(is_age_text(text.as_bytes()), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::task::RunProgress;
 use crate::value::{Map, Value};
 
 /// The maximum number of lines that are kept for messages.
@@ -32,7 +33,9 @@ impl ToolDiagnostic {
             is_error: text("severity") == Some("error"),
             summary: text("summary").unwrap_or_default().to_owned(),
             detail: text("detail").unwrap_or_default().to_owned(),
-            address: text("address").filter(|it| !it.is_empty()).map(str::to_owned),
+            address: text("address")
+                .filter(|it| !it.is_empty())
+                .map(str::to_owned),
             place: file.map(|file| match number {
                 Some(number) => format!("{file}:{number}"),
                 None => file.to_owned(),
@@ -156,7 +159,10 @@ impl ToolOutput {
 
     fn add(&mut self, line: &Json) {
         let diagnostic = ToolDiagnostic::of(line);
-        if diagnostic.as_ref().is_some_and(|it| it.summary == STATE_OPTION) {
+        if diagnostic
+            .as_ref()
+            .is_some_and(|it| it.summary == STATE_OPTION)
+        {
             return;
         }
         if let Some(message) = line["@message"].as_str() {
@@ -190,7 +196,8 @@ impl ToolOutput {
     fn add_outputs(&mut self, outputs: &Json) {
         for (name, output) in outputs.as_object().into_iter().flatten() {
             if let Some(value) = output.get("value") {
-                self.outputs.insert(name.as_str().into(), Value::from(value.clone()));
+                self.outputs
+                    .insert(name.as_str().into(), Value::from(value.clone()));
             }
         }
     }
@@ -203,7 +210,11 @@ impl ToolOutput {
     /// Returns true if the tool says that the folder has to be initialised.
     pub(super) fn needs_init(&self) -> bool {
         let asks = |text: &str| {
-            let words = ["terraform init", "tofu init", "Backend initialization required"];
+            let words = [
+                "terraform init",
+                "tofu init",
+                "Backend initialization required",
+            ];
             words.iter().any(|words| text.contains(words))
         };
         let mut errors = self.errors();
@@ -217,12 +228,19 @@ impl ToolOutput {
     }
 }
 
-/// Returns the line about a finished or failed step of the tool, for the log. None for lines without news.
-pub(super) fn progress_text(line: &Json) -> Option<(String, bool)> {
+/// Returns the progress that a line reports. Only a finished change of a resource must not be forgotten.
+pub(super) fn progress_of(line: &str) -> Option<RunProgress> {
+    let line: Json = serde_json::from_str(line.trim()).ok()?;
     let message = line["@message"].as_str()?.to_owned();
-    match line["type"].as_str()? {
-        "apply_start" | "apply_complete" | "apply_progress" => Some((message, false)),
-        "apply_errored" => Some((message, true)),
-        _ => None,
-    }
+    let (is_detail, is_durable) = match line["type"].as_str()? {
+        "apply_complete" => (false, true),
+        "apply_start" | "apply_errored" => (false, false),
+        "apply_progress" | "provision_start" | "refresh_start" => (true, false),
+        _ => return None,
+    };
+    Some(RunProgress {
+        message,
+        is_detail,
+        is_durable,
+    })
 }
