@@ -97,6 +97,7 @@ mod task_operations;
 mod tasks;
 mod teardown;
 mod terminal;
+mod terraform;
 mod unrenderable;
 mod upstream;
 mod validate;

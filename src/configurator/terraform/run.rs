@@ -23,7 +23,7 @@ use crate::host::{
 use crate::task::{
     EffectResult, EffectRole, OperationRun, RunProgress, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// The file with the digest of what was initialised, in the data folder of the tool.
 const STAMP: &str = "unfurl-init";
@@ -201,7 +201,9 @@ impl TerraformRun {
                 let plan = output.stdout.whole().ok();
                 let found = plan.filter(|_| output.exit.is_ok());
                 let found = found.and_then(|plan| differences(&plan));
-                self.differences = found.unwrap_or_else(|| differences_of_output(&self.output));
+                let found = found.unwrap_or_else(|| differences_of_output(&self.output));
+                let secrets = self.secrets();
+                self.differences = found.iter().map(|text| secrets.redact(text)).collect();
                 self.collect(task)
             }
             (Stage::Collect, Some(ActionResult::Private(output))) => self.collected(task, &output),
@@ -397,14 +399,21 @@ impl TerraformRun {
 
     /// Adds the secret variables to the texts that no output shows.
     fn with_secrets(&self, mut command: Command) -> Command {
+        command.secrets.append(&self.secrets());
+        command
+    }
+
+    /// Returns the values of the secret variables.
+    fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
         if let Some((_, content)) = &self.rendered.secret {
-            let parsed: Option<serde_json::Value> =
-                serde_json::from_str(&content.reveal().to_string()).ok();
+            let parsed = serde_json::from_str(&content.reveal().to_string());
+            let parsed: Option<serde_json::Value> = parsed.ok();
             if let Some(parsed) = parsed {
-                command.secrets.gather(&Value::from(parsed).sensitive());
+                secrets.gather(&Value::from(parsed).sensitive());
             }
         }
-        command
+        secrets
     }
 
     fn run_tool(&mut self, task: &TaskView<'_>) -> Result<RunStep, Error> {
