@@ -59,7 +59,7 @@ __pycache__
 **/failed.*
 **/secrets
 """
-# Terraform's cases. This program has no configurator for Terraform yet.
+# Cases of Terraform, which needs its program.
 NEEDS_PROGRAM = ("terraform-",)
 NO_INPUT = {"expected.json", "expected-head.json", "skip-facets", "cmds", "origin", "notes"}
 DEPLOY = re.compile(r"unfurl -q deploy\b(.*)")

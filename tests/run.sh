@@ -68,6 +68,7 @@ cron|test|cron|the real cron runs the crontab of a project
 systemd-analyze|test|systemd|units are checked by systemd
 msmtp|test|msmtp|mails reach the mail server of a test through a real sendmail
 debootstrap|test|debootstrap|states are applied to a Debian for tests
+terraform|corpus hands test||ensembles are deployed with the real Terraform, which this command cannot install
 root|test||tests create users, networks and file systems
 corpus/unfurl|corpus hands test||cases of Unfurl
 corpus/tosca|corpus||cases of TOSCA

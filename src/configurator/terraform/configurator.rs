@@ -1,7 +1,8 @@
 //! The Terraform configurator.
 
 use super::module_files::ModuleFiles;
-use super::run::{LOCK_FILE, RenderedRun, TerraformRun};
+use super::rendered::RenderedRun;
+use super::run::{LOCK_FILE, TerraformRun};
 use super::settings::{
     EXCLUDED_FROM_DIGEST, Goal, OUTPUT_METADATA, StateLocation, WorkingFolder, read_in_order,
 };
@@ -73,7 +74,7 @@ impl Configurator for TerraformConfigurator {
             own_files = std::mem::take(&mut files);
         }
         if task.settings.dry_run {
-            // It is read now, so that an error in it is one of the plan.
+            // An error in the input is one of the plan.
             task.input("dryrun_outputs")?;
         }
         let run = RenderedRun {

@@ -17,7 +17,7 @@ const MAX_ERRORS: usize = 20;
 /// The number of last lines that a message has if the tool reports no error.
 const LAST_LINES: usize = 5;
 
-/// What a run of the tool left.
+/// The output and the states of a run.
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
     pub(super) goal: Goal,
@@ -84,8 +84,16 @@ pub(super) fn init_failure(task: &TaskView<'_>, tool: &[String], run: &RunOutput
     }
 }
 
+/// Returns the message about a tool that cannot be run. None if its program exists.
+pub(super) fn unusable_tool(task: &TaskView<'_>, tool: &[String]) -> Option<String> {
+    let name = tool.first()?;
+    let is_found = task.has_program(name);
+    let is_path = name.contains('/');
+    (!is_found && !is_path).then(|| missing_tool(tool))
+}
+
 /// Returns the message about a tool that is not installed.
-pub(super) fn missing_tool(tool: &[String]) -> String {
+fn missing_tool(tool: &[String]) -> String {
     let name = tool.first().map_or("terraform", String::as_str);
     if name == "terraform" {
         return "neither `terraform` nor `tofu` is on PATH; install Terraform 1.4 or OpenTofu 1.6 or a later version, or \
@@ -221,8 +229,14 @@ impl Judged<'_> {
     }
 
     fn status(&self, task: &TaskView<'_>) -> Option<Status> {
-        let _ = task;
+        let found = task.settings.target_status;
+        let is_bad = matches!(
+            found,
+            Some(Status::Degraded | Status::Error | Status::Unknown)
+        );
         match self.goal {
+            // After a successful run, what exists is what the configuration says.
+            Goal::Apply => is_bad.then_some(Status::Ok),
             Goal::Check => Some(self.found_status()),
             Goal::Preview { .. } if self.run.exit == Exit::Code(2) => Some(Status::Ok),
             _ => None,

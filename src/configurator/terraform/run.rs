@@ -8,9 +8,10 @@ use super::command_line::{
     user_settings,
 };
 use super::differences::{differences, differences_of_output};
-use super::judgement::{Judged, init_failure, judge};
+use super::judgement::{Judged, init_failure, judge, unusable_tool};
 use super::module_files::GENERATED_FILES;
 use super::recovered::{PrivateOrigin, newer_state, sealed_state};
+use super::rendered::RenderedRun;
 use super::settings::{Goal, StateLocation, tool_words};
 use super::state_file::ToolState;
 use super::stream::{ToolOutput, progress_of};
@@ -23,7 +24,7 @@ use crate::host::{
 use crate::task::{
     EffectResult, EffectRole, OperationRun, RunProgress, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
-use crate::value::{Map, Secrets, Value};
+use crate::value::{Secrets, Value};
 
 /// The file with the digest of what was initialised, in the data folder of the tool.
 const STAMP: &str = "unfurl-init";
@@ -35,63 +36,12 @@ const ERRORED_STATE: &str = "errored.tfstate";
 const OPEN_MODE: u32 = 0o644;
 const SECRET_MODE: u32 = 0o600;
 
-/// The data that a render hands to the run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct RenderedRun {
-    /// The folder in which the tool runs.
-    pub(super) cwd: String,
-    pub(super) variables: Option<String>,
-    /// The name and the content of the file with secret variables.
-    pub(super) secret: Option<(String, Value)>,
-    /// The digest of the configuration.
-    pub(super) digest: String,
-    pub(super) location: String,
-    /// Files that the run itself writes into the folder, and removes.
-    pub(super) own_files: Vec<(String, String)>,
-}
-
-impl RenderedRun {
-    pub(super) fn to_value(&self) -> Value {
-        let (name, content) = self.secret.clone().unzip();
-        let own_files = self.own_files.iter();
-        let own_files: Map = own_files
-            .map(|(name, content)| (name.as_str().into(), Value::from(content.as_str())))
-            .collect();
-        Value::from(Map::from_iter([
-            ("cwd".into(), Value::from(self.cwd.as_str())),
-            ("variables".into(), Value::from(self.variables.clone())),
-            ("secret_name".into(), Value::from(name)),
-            ("secret".into(), content.unwrap_or_default()),
-            ("digest".into(), Value::from(self.digest.as_str())),
-            ("location".into(), Value::from(self.location.as_str())),
-            ("own_files".into(), Value::from(own_files)),
-        ]))
-    }
-
-    pub(super) fn of_value(value: &Value) -> Self {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let secret = value.get("secret").cloned().unwrap_or_default();
-        let own_files = value.get("own_files").and_then(Value::as_map);
-        let own_files = own_files.into_iter().flatten();
-        Self {
-            own_files: own_files
-                .map(|(name, content)| (name.to_string(), content.to_string()))
-                .collect(),
-            cwd: text("cwd").unwrap_or_default(),
-            variables: text("variables"),
-            secret: text("secret_name").map(|name| (name, secret)),
-            digest: text("digest").unwrap_or_default(),
-            location: text("location").unwrap_or_default(),
-        }
-    }
-}
-
 /// The step whose result the run waits for.
 #[derive(Debug)]
 enum Stage {
     Begin,
     Open,
-    Place,
+    Write,
     ReadSettings,
     MakeCache,
     Init,
@@ -184,7 +134,7 @@ impl TerraformRun {
         match (stage, result) {
             (Stage::Begin, _) => self.begin(task),
             (Stage::Open, Some(ActionResult::Private(output))) => self.opened(task, output),
-            (Stage::Place, Some(ActionResult::Private(output))) => match &output.exit {
+            (Stage::Write, Some(ActionResult::Private(output))) => match &output.exit {
                 exit if exit.is_ok() => self.prepare(task),
                 exit => Ok(self.give_up(task, TaskOutcome::refused(exit.to_string()))),
             },
@@ -238,6 +188,9 @@ impl TerraformRun {
         self.goal = Goal::of(task)?;
         self.location = StateLocation::parse(&self.rendered.location)?;
         self.tool = tool_words(task)?;
+        if let Some(problem) = unusable_tool(task, &self.tool) {
+            return Ok(done(TaskOutcome::refused(problem)));
+        }
         let places = task.tool().places();
         self.private = places.private;
         self.instance = places.instance;
@@ -335,7 +288,7 @@ impl TerraformRun {
         if steps.is_empty() {
             return self.prepare(task);
         }
-        self.stage = Stage::Place;
+        self.stage = Stage::Write;
         Ok(self.work(task, steps))
     }
 
@@ -439,7 +392,7 @@ impl TerraformRun {
         let has_failed = !output.exit.is_ok() && output.exit != Exit::Code(2);
         if has_failed && !self.is_initialised && self.output.needs_init() {
             self.stamp = None;
-            self.stage = Stage::Place;
+            self.stage = Stage::Write;
             let steps = vec![PrivateStep::Discard {
                 file: STREAM.to_owned(),
             }];

@@ -65,7 +65,7 @@ fn after_a_kill_of_the_program_the_next_job_knows_every_resource() {
         }
         assert_eq!(env.private_folders(), [] as [std::path::PathBuf; 0]);
         let run = env
-            .unfurl(["deploy", "--approve", "--redo-in-doubt"])
+            .unfurl(["deploy", "--approve", "--repair", "degraded"])
             .succeeds();
         assert_eq!(env.status(), "ok", "{run}");
         env.unfurl(["teardown", "--approve"]).succeeds();

@@ -43,7 +43,7 @@ fn a_folder_is_called_as_a_module_and_its_files_are_watched() {
     assert!(again.all().contains("Nothing to do"), "{again}");
     env.write("mod/main.tf", &MODULE.replace("got", "gotten"));
     let changed = env.unfurl(["deploy", "--approve"]).succeeds();
-    assert!(changed.all().contains("1 updated"), "{changed}");
+    assert!(changed.all().contains("1 changed"), "{changed}");
     env.unfurl(["teardown", "--approve"]).succeeds();
 }
 

@@ -13,7 +13,7 @@ output "o" { value = terraform_data.good.output }"#;
 
 /// An ensemble whose tool is a script.
 fn with_tool(script: &str) -> TerraformEnv {
-    let env = TerraformEnv::new(MAIN, "command: <tool>");
+    let env = TerraformEnv::new(MAIN, "command: TOOL");
     let path = env.work().join("tool");
     env.write("tool", &format!("#!/bin/sh\n{script}\n"));
     let mode = std::fs::Permissions::from_mode(0o755);
@@ -21,7 +21,7 @@ fn with_tool(script: &str) -> TerraformEnv {
     let text = env.read("ensemble.yaml");
     env.write(
         "ensemble.yaml",
-        &text.replace("<tool>", path.to_str().unwrap()),
+        &text.replace("TOOL", path.to_str().unwrap()),
     );
     env
 }
