@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
+use crate::expr::{Context, Error, Evaluator, LocalContext, Read, Var};
 use crate::host::services::HostServices;
 use crate::host::{Location, Variables};
 use crate::name::{OperationRef, Status};
@@ -121,6 +121,11 @@ impl<'a> TaskView<'a> {
         } else {
             Ok(None)
         }
+    }
+
+    /// Returns true if the task has read an input.
+    pub fn has_read_input(&self, name: &str) -> bool {
+        self.evaluator.has_read(&Read::Input(name.into()))
     }
 
     /// Takes the last error that occurred while evaluating for the task.
