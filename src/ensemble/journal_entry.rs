@@ -22,6 +22,13 @@ pub enum JournalEntry {
     /// A task is about to change its target. This entry is durable before the task acts.
     #[serde(rename = "started")]
     TaskStarted(TaskStartEntry),
+    /// A running task has reported something that a recovery needs. Older program versions name such lines as damaged.
+    #[serde(rename = "progress")]
+    TaskProgress {
+        /// The number of the task within the job in starting order, from 1.
+        task: usize,
+        message: String,
+    },
     #[serde(rename = "ended")]
     TaskEnded(Box<TaskEndEntry>),
     /// The record of an instance has changed.
@@ -139,6 +146,10 @@ impl JournalEntry {
                 Self::JobStarted(Box::new(JobStartEntry::of(start, token)))
             }
             JobEvent::TaskStarted(record) => Self::TaskStarted(TaskStartEntry::of(record)),
+            JobEvent::TaskProgress { task, message } => Self::TaskProgress {
+                task: *task,
+                message: message.clone(),
+            },
             JobEvent::TaskFinished(record) => Self::TaskEnded(Box::new(TaskEndEntry::of(record))),
             JobEvent::TaskAmended(record) => Self::GroupsSettled {
                 groups: Vec::new(),

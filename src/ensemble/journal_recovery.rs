@@ -35,6 +35,8 @@ pub struct CrashedJob {
     finished_tasks: Vec<TaskEndEntry>,
     /// The tasks that started and have no recorded end, by their number.
     unfinished_tasks: IndexMap<usize, TaskStartEntry>,
+    /// The messages that unfinished tasks have reported, by the number of the task.
+    progress: HashMap<usize, Vec<String>>,
     /// The latest records of instances, by their path in the `status` section.
     instances: IndexMap<Vec<String>, Option<String>>,
     settled_groups: HashSet<usize>,
@@ -82,7 +84,11 @@ impl CrashedJob {
             JournalEntry::TaskStarted(started) => {
                 drop(self.unfinished_tasks.insert(started.task, started));
             }
+            JournalEntry::TaskProgress { task, message } => {
+                self.progress.entry(task).or_default().push(message);
+            }
             JournalEntry::TaskEnded(ended) => {
+                self.progress.remove(&ended.task);
                 self.unfinished_tasks.shift_remove(&ended.task);
                 self.finished_tasks.push(*ended);
             }
@@ -239,7 +245,9 @@ impl CrashedJob {
             let mut record = Map::new();
             record.insert("changeId".into(), Value::from(id.as_str()));
             record.extend(map_of(&task.record)?);
-            let messages = Value::list([Value::from(DOUBT_MESSAGE)]);
+            let reported = self.progress.get(&task.task).into_iter().flatten();
+            let messages = std::iter::once(DOUBT_MESSAGE).chain(reported.map(String::as_str));
+            let messages = Value::list(messages.map(Value::from));
             insert_before_changed(&mut record, "messages", messages);
             mark_as_crashed(&mut record, &task.turn);
             tasks.push(RecordedTask {

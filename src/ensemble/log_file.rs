@@ -151,7 +151,8 @@ impl LogFile {
             JobEvent::JobFinished { id, status } => {
                 self.append("INFO", &format!("job {id} has ended: {status}"));
             }
-            JobEvent::TaskAmended(_)
+            JobEvent::TaskProgress { .. }
+            | JobEvent::TaskAmended(_)
             | JobEvent::TemplateAdded { .. }
             | JobEvent::GroupsSettled(_)
             | JobEvent::InstanceChanged(_) => {}

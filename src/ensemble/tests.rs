@@ -91,6 +91,8 @@ enum Pick {
     Settle(usize),
     Instance(Index, Status, bool),
     Say(String),
+    /// A running task reports a message.
+    Progress(Index, String),
     Finish(Status),
 }
 
@@ -168,6 +170,7 @@ fn picks() -> impl Strategy<Value = Vec<(bool, Pick)>> {
         2 => (0usize..4).prop_map(Pick::Settle),
         6 => (any::<Index>(), status(), any::<bool>()).prop_map(|(of, status, gone)| Pick::Instance(of, status, gone)),
         1 => "[a-z]{0,5}".prop_map(Pick::Say),
+        2 => (any::<Index>(), "[ -~]{0,8}").prop_map(|(of, text)| Pick::Progress(of, text)),
     ];
     let finish = weighted(0.4, prop_oneof![Just(Status::Ok), Just(Status::Error)]);
     (vec((any::<bool>(), pick), 0..24), finish).prop_map(|(mut all, finish)| {
@@ -332,6 +335,11 @@ impl EventGenerator {
                 level: LogLevel::Info,
                 text: text.clone(),
             },
+            Pick::Progress(of, text) if !self.running.is_empty() => JobEvent::TaskProgress {
+                task: self.running[of.index(self.running.len())].task,
+                message: text.clone(),
+            },
+            Pick::Progress(..) => return None,
             Pick::Finish(status) => JobEvent::JobFinished {
                 id: job_start().head.id,
                 status: status.as_str(),
@@ -425,6 +433,8 @@ struct Replay {
     settled: BTreeSet<usize>,
     templates: Map,
     finished: Option<Status>,
+    /// The messages of tasks, by their number.
+    progress: BTreeMap<usize, Vec<String>>,
 }
 
 impl Replay {
@@ -459,6 +469,12 @@ impl Replay {
                     .push((change.record_path.clone(), change.record.clone()));
             }
             JobEvent::JobFinished { status, .. } => self.finished = Status::parse(status),
+            JobEvent::TaskProgress { task, message } => {
+                self.progress
+                    .entry(*task)
+                    .or_default()
+                    .push(message.clone());
+            }
             JobEvent::JobStarted(_) | JobEvent::Message { .. } | JobEvent::Problem(_) => {}
         }
     }
@@ -483,7 +499,9 @@ impl Replay {
         let doubts = self.running.iter().filter(acts).zip(last + 1..);
         let doubts = doubts.map(|(task, number)| {
             let mut task = TaskRecord::clone(task);
-            task.data.messages = vec![IN_DOUBT.to_owned()];
+            let reported = self.progress.get(&task.task).into_iter().flatten();
+            let messages = std::iter::once(IN_DOUBT).chain(reported.map(String::as_str));
+            task.data.messages = messages.map(str::to_owned).collect();
             task.end = Some(TaskEnd {
                 id: ChangeId::task(start_of_job(), number).unwrap(),
                 number,
@@ -817,7 +835,7 @@ fn same_besides_the_record(job: &CrashedJob, replay: &Replay) -> Result<(), Test
     prop_assert_eq!(doubts.collect::<Vec<_>>(), expected);
     let folders = replay.tasks().into_iter().map(|task| {
         let end = task.end.as_ref().unwrap();
-        let is_in_doubt = task.data.messages == [IN_DOUBT];
+        let is_in_doubt = task.data.messages.first().is_some_and(|it| it == IN_DOUBT);
         let failed = !is_in_doubt && end.status == Status::Error;
         let failed = failed.then(|| end.id.to_string());
         ((task.folder.instance, task.folder.operation), failed)

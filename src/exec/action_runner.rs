@@ -44,6 +44,10 @@ pub enum RunnerEvent {
     /// Only reported by a runner started with
     /// [`LocalRunner::start_with_output`](super::LocalRunner::start_with_output).
     Output(u64, Stream, Vec<u8>),
+    /// The command of an action wrote this line to its stdout, here without secrets and line end.
+    ///
+    /// Only reported for commands that ask for it.
+    Line(u64, String),
 }
 
 /// The reason why a runner cannot run actions any more.

@@ -48,6 +48,8 @@ pub enum DriverEvent {
     Note(u64, ChainNote),
     /// The command of an action wrote output.
     Output(u64, Stream, Vec<u8>),
+    /// The command of an action wrote this line to its stdout.
+    Line(u64, String),
     /// The user or the system requests termination with this signal.
     Interrupt(i32),
     Timeout,
@@ -206,6 +208,7 @@ impl Driver {
                 Some(RunnerEvent::Output(id, stream, bytes)) => {
                     DriverEvent::Output(id, stream, bytes)
                 }
+                Some(RunnerEvent::Line(id, line)) => DriverEvent::Line(id, line),
                 Some(RunnerEvent::Interruption(signal)) => {
                     if self.on_interrupt == OnInterrupt::Cancel {
                         self.cancel_all();
@@ -408,6 +411,9 @@ pub trait StateMachine {
     /// Shows a note of an executor about an action, in words without secrets.
     fn note(&mut self, _tag: u64, _note: ChainNote, _view: &mut Self::View) {}
 
+    /// Takes a line that the command of an action wrote to its stdout.
+    fn line(&mut self, _tag: u64, _line: &str) {}
+
     /// Shows output that the command of an action wrote.
     fn output(&mut self, _tag: u64, _written: (Stream, Vec<u8>), _view: &mut Self::View) {}
 
@@ -448,6 +454,7 @@ fn dispatch_event<M: StateMachine>(
         DriverEvent::Question(question) => driver.answer(machine.prompt_secret(&question, view))?,
         DriverEvent::Note(tag, note) => machine.note(tag, note, view),
         DriverEvent::Output(tag, stream, bytes) => machine.output(tag, (stream, bytes), view),
+        DriverEvent::Line(tag, line) => machine.line(tag, &line),
         DriverEvent::Timeout => machine.wake(),
         DriverEvent::Interrupt(signal) => machine.interrupt(signal),
     }

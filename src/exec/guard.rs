@@ -140,9 +140,12 @@ impl Guard {
     }
 
     /// Reports a started command, which is the leader of its own process group.
-    pub(super) fn command_started(&self, task: u64, group: u32) {
+    ///
+    /// With a grace, the command is ended with SIGINT and has this time to end.
+    pub(super) fn command_started(&self, task: u64, group: u32, grace: Option<Duration>) {
         if let Some(start_time) = machine::start_time(group) {
-            self.send(&format!("begun {task} {group} {start_time}\n"));
+            let grace = grace.map_or_else(String::new, |time| format!(" {}", time.as_secs()));
+            self.send(&format!("begun {task} {group} {start_time}{grace}\n"));
         }
     }
 
@@ -190,6 +193,8 @@ struct GuardedGroup {
     ///
     /// The system may have given the id to another process since.
     start_time: u64,
+    /// The time that the group has to end after SIGINT. None ends it with SIGTERM and the grace of the guard.
+    grace: Option<Duration>,
 }
 
 impl GuardedGroup {
@@ -239,6 +244,10 @@ impl GuardState {
                 let group = GuardedGroup {
                     id: words.next()?.parse().ok()?,
                     start_time: words.next()?.parse().ok()?,
+                    grace: words
+                        .next()
+                        .and_then(|word| word.parse().ok())
+                        .map(Duration::from_secs),
                 };
                 self.detached.remove(&task);
                 self.running.insert(task, group);
@@ -255,22 +264,32 @@ impl GuardState {
         Some(())
     }
 
-    /// Ends all running groups: SIGTERM first, SIGKILL when the grace is over.
+    /// Ends all running groups: SIGTERM or SIGINT first, SIGKILL when the grace is over.
     fn end_all(&self, grace: Duration) {
-        let deadline = Instant::now() + grace;
+        let start = Instant::now();
         for group in self.running.values() {
-            group.signal(Signal::SIGTERM);
+            group.signal(match group.grace {
+                Some(_) => Signal::SIGINT,
+                None => Signal::SIGTERM,
+            });
         }
         if let Some(token) = &self.token {
             survivors::terminate(token, &|task| self.detached.contains(&task), grace);
         }
         // Some processes have cleared the token from their environment or run as another user, so
         // `survivors` does not find them.
-        while self.running.values().any(|group| group.is_alive()) && Instant::now() < deadline {
-            std::thread::sleep(POLL_INTERVAL);
-        }
-        for group in self.running.values() {
-            group.signal(Signal::SIGKILL);
+        let mut alive: Vec<&GuardedGroup> = self.running.values().collect();
+        while !alive.is_empty() {
+            alive.retain(|group| {
+                let is_over = start.elapsed() >= group.grace.unwrap_or(grace);
+                if is_over {
+                    group.signal(Signal::SIGKILL);
+                }
+                !is_over && group.is_alive()
+            });
+            if !alive.is_empty() {
+                std::thread::sleep(POLL_INTERVAL);
+            }
         }
     }
 }
@@ -310,12 +329,13 @@ mod tests {
     #[test]
     fn a_guard_knows_what_is_open_and_what_may_live() {
         let commands = "token T\nbegun 1 100 7\nbegun 2 200 8\nleft 1\nended 2\nbegun 3 300 9\n\
-                    nonsense\nbegun x\nbegun 4 400\nbegun 1 500 9\nleft 3\n";
+                    nonsense\nbegun x\nbegun 4 400\nbegun 1 500 9 60\nleft 3\n";
         let watched = GuardState::read_from(commands.as_bytes());
         assert_eq!(watched.token.as_deref(), Some("T"));
         let group = GuardedGroup {
             id: 500,
             start_time: 9,
+            grace: Some(Duration::from_mins(1)),
         };
         assert_eq!(watched.running, HashMap::from([(1, group)]));
         assert_eq!(watched.detached, HashSet::from([3]));
@@ -333,6 +353,7 @@ mod tests {
         let group = |child: &Child, later| GuardedGroup {
             id: child.id(),
             start_time: machine::start_time(child.id()).unwrap() + later,
+            grace: None,
         };
         let watched = GuardState {
             running: HashMap::from([(1, group(&ours, 0)), (2, group(&other, 1))]),
@@ -362,7 +383,7 @@ mod tests {
             program: Some(program),
         });
         let own = machine::pid();
-        guard.command_started(1, own);
+        guard.command_started(1, own, None);
         guard.command_ended(1, true);
         guard.close();
         let start_time = machine::start_time(own).unwrap();
@@ -386,7 +407,7 @@ mod tests {
         assert!(ready.recv().is_err());
         let is_broken = || matches!(*guard.pipe.lock().unwrap(), GuardPipe::Broken);
         assert!(is_broken());
-        guard.command_started(1, machine::pid());
+        guard.command_started(1, machine::pid(), None);
         guard.command_ended(1, true);
         guard.close();
         assert!(is_broken());

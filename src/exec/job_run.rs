@@ -110,6 +110,10 @@ impl StateMachine for JobRun<'_, '_> {
         self.engine.note(task_index(tag), note);
     }
 
+    fn line(&mut self, tag: u64, line: &str) {
+        self.engine.receive_line(task_index(tag), line);
+    }
+
     fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), _view: &mut ()) {
         for sink in &mut self.ports.sinks {
             sink.output(task_number(tag), stream, &bytes);

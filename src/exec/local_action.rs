@@ -138,6 +138,7 @@ impl LocalAction {
             command,
             limits: Arc::clone(&self.limits),
             echo: None,
+            lines: None,
             guard: self.guard.clone(),
         };
         ends.run_part(None, |ends| Box::pin(running.run(ends)))

@@ -12,13 +12,15 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::Child;
+use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::sync::{oneshot, watch};
 
 use super::executable::find_executable;
 use super::guard::Guard;
 use super::limits::RunLimits;
+use super::line_splitter::LineSplitter;
 use super::output_budget::OutputSender;
+use super::output_file::OutputFile;
 use super::prompt_responder::{PromptListener, PromptResponder};
 use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
 use crate::system::fault::{self, SystemCall};
@@ -107,28 +109,32 @@ pub(super) struct LocalCommand {
     pub(super) command: Command,
     pub(super) limits: Arc<RunLimits>,
     pub(super) echo: Option<OutputSender>,
+    /// The receiver of lines of stdout, if the command reports them.
+    pub(super) lines: Option<OutputSender>,
     pub(super) guard: Option<Arc<Guard>>,
 }
 
 impl LocalCommand {
     pub(super) async fn run(mut self, cancel: CancelSignals) -> RunOutput {
         let start = Instant::now();
-        let mut child = match self.spawn() {
-            Ok(child) => child,
+        let (ended, has_ended) = watch::channel(false);
+        let spawned = self.open_stdout(has_ended).and_then(|(stdout, file)| {
+            let child = self.spawn(stdout)?;
+            Ok((child, file))
+        });
+        let (mut child, file) = match spawned {
+            Ok(spawned) => spawned,
             Err(exit) => return RunOutput::not_run(exit),
         };
         let id = child.id();
         if let (Some(guard), Some(id)) = (&self.guard, id) {
-            guard.command_started(self.id, id);
+            guard.command_started(self.id, id, self.command.interrupt_grace);
         }
         let mut group = ProcessGroup {
             id: Pid::from_raw(id.and_then(|id| i32::try_from(id).ok()).unwrap_or(i32::MAX)),
             kill_on_drop: true,
         };
-        let (stdout, stderr) = self.command.capture_buffers();
-        let (of_stdout, of_stderr) = self.command.redactors();
-        let mut stdout = PipeReader::new(child.stdout.take(), stdout, of_stdout);
-        let mut stderr = PipeReader::new(child.stderr.take(), stderr, of_stderr);
+        let (mut stdout, mut stderr) = self.output_readers(&mut child, file);
         let (conversation, prompt_listener, unanswered) =
             PromptResponder::for_command(&mut self.command);
         (stdout.prompt_listener, stderr.prompt_listener) =
@@ -153,6 +159,7 @@ impl LocalCommand {
                 }
             };
             self.kill_leftovers(&exit, &mut group).await;
+            ended.send_replace(true);
             if !all_read {
                 // A process that left the group may hold the pipes open forever.
                 tokio::time::timeout(self.limits.drain_timeout, &mut reading)
@@ -167,6 +174,22 @@ impl LocalCommand {
             stderr: stderr.finish(),
             elapsed: start.elapsed(),
         }
+    }
+
+    /// Returns the readers of stdout, which may be a file, and of stderr.
+    fn output_readers(
+        &mut self,
+        child: &mut Child,
+        file: Option<OutputFile>,
+    ) -> (OutputReader<ChildStdout>, OutputReader<ChildStderr>) {
+        let (stdout, stderr) = self.command.capture_buffers();
+        let (of_stdout, of_stderr) = self.command.redactors();
+        let pipe = child.stdout.take().map(OutputSource::Pipe);
+        let source = file.map(OutputSource::File).or(pipe);
+        let mut stdout = OutputReader::new(source, stdout, of_stdout);
+        stdout.lines = self.lines.take().map(|to| (LineSplitter::default(), to));
+        let source = child.stderr.take().map(OutputSource::Pipe);
+        (stdout, OutputReader::new(source, stderr, of_stderr))
     }
 
     /// Kills the processes that the command left behind, unless they may live on.
@@ -190,7 +213,24 @@ impl LocalCommand {
         guard.command_ended(self.id, may_live);
     }
 
-    fn spawn(&self) -> Result<Child, Exit> {
+    /// Returns the stdout of the new process, and the reader of its file if it has one.
+    fn open_stdout(
+        &self,
+        has_ended: watch::Receiver<bool>,
+    ) -> Result<(Stdio, Option<OutputFile>), Exit> {
+        let Some(path) = &self.command.stdout_file else {
+            return Ok((Stdio::piped(), None));
+        };
+        match OutputFile::create(path, has_ended) {
+            Ok((writer, reader)) => Ok((writer.into(), Some(reader))),
+            Err(error) => Err(Exit::Failed(format!(
+                "could not create the file `{}` for the output of the command: {error}",
+                path.display()
+            ))),
+        }
+    }
+
+    fn spawn(&self, stdout: Stdio) -> Result<Child, Exit> {
         if self.command.pty {
             let why = "`pty` is only supported for commands on hosts, not on this machine";
             return Err(Exit::Failed(why.to_owned()));
@@ -212,10 +252,11 @@ impl LocalCommand {
             } else {
                 Stdio::null()
             })
-            .stdout(Stdio::piped())
+            .stdout(stdout)
             .stderr(Stdio::piped());
         if let Some(guard) = &self.guard {
-            let value = survivors::token_value(guard.token(), self.id);
+            let grace = self.command.interrupt_grace;
+            let value = survivors::token_value(guard.token(), self.id, grace);
             command.env(survivors::TOKEN_VARIABLE, value);
         }
         fault::hide_from(&mut command);
@@ -262,9 +303,15 @@ impl LocalCommand {
             () = cancelled => Exit::Cancelled,
             () = too_long => Exit::TimedOut,
         };
-        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let signals = match self.command.interrupt_grace {
+            Some(grace) => vec![(Signal::SIGINT, grace)],
+            None => [Signal::SIGINT, Signal::SIGTERM]
+                .map(|signal| (signal, self.limits.grace))
+                .into(),
+        };
+        for (signal, grace) in signals {
             signal_group(group, signal);
-            let ended = tokio::time::timeout(self.limits.grace, child.wait());
+            let ended = tokio::time::timeout(grace, child.wait());
             tokio::select! {
                 ended = ended => if ended.is_ok() {
                     return why;
@@ -297,37 +344,70 @@ fn exit_from_status(status: std::io::Result<ExitStatus>) -> Exit {
     }
 }
 
-/// The reader of an output pipe.
-struct PipeReader<P> {
-    pipe: Option<P>,
+/// The source of an output.
+enum OutputSource<P> {
+    Pipe(P),
+    File(OutputFile),
+}
+
+/// The reader of an output.
+struct OutputReader<P> {
+    source: Option<OutputSource<P>>,
     capture: CaptureBuffer,
     redactor: Redactor,
     prompt_listener: Option<PromptListener>,
+    /// The receiver of complete lines.
+    lines: Option<(LineSplitter, OutputSender)>,
 }
 
-impl<P: AsyncRead + Unpin> PipeReader<P> {
-    fn new(pipe: Option<P>, capture: CaptureBuffer, redactor: Redactor) -> Self {
+impl<P: AsyncRead + Unpin> OutputReader<P> {
+    fn new(source: Option<OutputSource<P>>, capture: CaptureBuffer, redactor: Redactor) -> Self {
         Self {
-            pipe,
+            source,
             capture,
             redactor,
             prompt_listener: None,
+            lines: None,
         }
     }
 
     async fn read_all(&mut self, id: u64, stream: Stream, echo: Option<&OutputSender>) {
-        let Some(mut pipe) = self.pipe.take() else {
-            return;
-        };
+        match self.source.take() {
+            Some(OutputSource::Pipe(pipe)) => self.read_pipe(pipe, id, stream, echo).await,
+            Some(OutputSource::File(mut file)) => {
+                while let Ok(bytes) = file.read().await
+                    && !bytes.is_empty()
+                {
+                    self.receive(&bytes, id, stream, echo).await;
+                }
+            }
+            None => return,
+        }
+        // After both outputs have ended, no more prompts can come.
+        self.prompt_listener = None;
+        let rest = self.redactor.finish();
+        if let Some((splitter, to)) = &mut self.lines {
+            let mut lines = splitter.push(&rest);
+            lines.extend(splitter.finish());
+            for line in lines {
+                to.send_line(id, line).await;
+            }
+        }
+        if let Some(echo) = echo {
+            echo.send(id, stream, rest).await;
+        }
+    }
+
+    async fn read_pipe(
+        &mut self,
+        mut pipe: P,
+        id: u64,
+        stream: Stream,
+        echo: Option<&OutputSender>,
+    ) {
         let mut buffer = Vec::with_capacity(4 << 10);
         while let Ok(count @ 1..) = pipe.read_buf(&mut buffer).await {
-            self.capture.push(&buffer);
-            if let Some(prompt_listener) = &self.prompt_listener {
-                prompt_listener.receive(stream, &buffer);
-            }
-            if let Some(echo) = echo {
-                echo.send(id, stream, self.redactor.push(&buffer)).await;
-            }
+            self.receive(&buffer, id, stream, echo).await;
             // A busy pipe gets a larger buffer; a thousand quiet pipes stay small.
             let full = count == buffer.capacity() && count < MAX_READ_BYTES;
             buffer.clear();
@@ -335,10 +415,31 @@ impl<P: AsyncRead + Unpin> PipeReader<P> {
                 buffer.reserve(2 * count);
             }
         }
-        // After both outputs have ended, no more prompts can come.
-        self.prompt_listener = None;
+    }
+
+    /// Passes on the next bytes of the output.
+    async fn receive(
+        &mut self,
+        bytes: &[u8],
+        id: u64,
+        stream: Stream,
+        echo: Option<&OutputSender>,
+    ) {
+        self.capture.push(bytes);
+        if let Some(prompt_listener) = &self.prompt_listener {
+            prompt_listener.receive(stream, bytes);
+        }
+        if self.lines.is_none() && echo.is_none() {
+            return;
+        }
+        let shown = self.redactor.push(bytes);
+        if let Some((splitter, to)) = &mut self.lines {
+            for line in splitter.push(&shown) {
+                to.send_line(id, line).await;
+            }
+        }
         if let Some(echo) = echo {
-            echo.send(id, stream, self.redactor.finish()).await;
+            echo.send(id, stream, shown).await;
         }
     }
 

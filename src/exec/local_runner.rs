@@ -19,7 +19,7 @@ use super::guard::Guard;
 use super::limits::RunLimits;
 use super::local_command::{CancelSignals, sleep_until};
 use super::output_budget::{OutputBudget, OutputSender};
-use super::request_executor::RequestExecutor;
+use super::request_executor::{OutputSettings, RequestExecutor};
 use crate::host::{ActionRequest, ActionResult, ConnectionPool, Exit, RunOutput};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::survivors;
@@ -32,13 +32,13 @@ pub struct LocalRunner {
     commands: mpsc::UnboundedSender<RunnerCommand>,
     results: results::Receiver<RunnerEvent>,
     thread: Option<JoinHandle<()>>,
-    output_budget: Option<OutputBudget>,
+    output_budget: OutputBudget,
 }
 
 impl LocalRunner {
     /// Starts the thread of the runner, which discards output.
     pub fn start(limits: RunLimits) -> Result<Self, Error> {
-        Self::start_thread(limits, None)
+        Self::start_thread(limits, false)
     }
 
     /// Starts the thread of the runner and reports output as events.
@@ -46,15 +46,19 @@ impl LocalRunner {
     /// The output of commands with `echo` comes before their results. A reader that does not take
     /// events slows those commands down.
     pub fn start_with_output(limits: RunLimits) -> Result<Self, Error> {
-        Self::start_thread(limits, Some(OutputBudget::new()))
+        Self::start_thread(limits, true)
     }
 
-    fn start_thread(limits: RunLimits, output_budget: Option<OutputBudget>) -> Result<Self, Error> {
+    fn start_thread(limits: RunLimits, has_output: bool) -> Result<Self, Error> {
         let (result_sender, results) = results::channel();
-        let echo = output_budget.clone().map(|budget| OutputSender {
-            results: result_sender.clone(),
-            budget,
-        });
+        let output_budget = OutputBudget::new();
+        let output = OutputSettings {
+            sender: OutputSender {
+                results: result_sender.clone(),
+                budget: output_budget.clone(),
+            },
+            has_echo: has_output,
+        };
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -62,7 +66,7 @@ impl LocalRunner {
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(run_loop(limits, echo, command_receiver, result_sender));
+                runtime.block_on(run_loop(limits, output, command_receiver, result_sender));
                 // A running name lookup would otherwise delay the end.
                 runtime.shutdown_background();
             })?;
@@ -108,8 +112,10 @@ impl LocalRunner {
     }
 
     fn release_output(&self, event: &RunnerEvent) {
-        if let (RunnerEvent::Output(_, _, bytes), Some(unread)) = (event, &self.output_budget) {
-            unread.release(bytes.len());
+        match event {
+            RunnerEvent::Output(_, _, bytes) => self.output_budget.release(bytes.len()),
+            RunnerEvent::Line(_, line) => self.output_budget.release(line.len()),
+            _ => {}
         }
     }
 
@@ -151,9 +157,7 @@ impl ActionRunner for LocalRunner {
 
 impl Drop for LocalRunner {
     fn drop(&mut self) {
-        if let Some(unread) = &self.output_budget {
-            unread.close();
-        }
+        self.output_budget.close();
         // The thread kills all running actions and ends.
         self.send(RunnerCommand::Stop);
         if let Some(thread) = self.thread.take() {
@@ -174,7 +178,7 @@ enum RunnerCommand {
 /// Handles commands until `Stop`, then kills all running actions.
 async fn run_loop(
     limits: RunLimits,
-    echo: Option<OutputSender>,
+    output: OutputSettings,
     mut commands: mpsc::UnboundedReceiver<RunnerCommand>,
     results: results::Sender<RunnerEvent>,
 ) {
@@ -183,7 +187,7 @@ async fn run_loop(
         executor: RequestExecutor {
             permits: Arc::new(Semaphore::new(max_running)),
             results,
-            echo,
+            output,
             guard: limits.guard.clone().map(|it| Arc::new(Guard::start(it))),
             pool: Arc::new(ConnectionPool::new(limits.connections.clone())),
             limits: Arc::new(limits),

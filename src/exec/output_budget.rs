@@ -56,6 +56,13 @@ pub(super) struct OutputSender {
 }
 
 impl OutputSender {
+    /// Reports a line of the stdout of an action. Its result must be reported later.
+    pub(super) async fn send_line(&self, id: u64, line: String) {
+        self.budget.reserve(line.len()).await;
+        // The channel is closed only when no receiver needs the output.
+        self.results.send(RunnerEvent::Line(id, line)).ok();
+    }
+
     /// Reports output of an action. Its result must be reported later.
     pub(super) async fn send(&self, id: u64, stream: Stream, bytes: Vec<u8>) {
         if bytes.is_empty() {

@@ -36,12 +36,25 @@ const POLL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of the restart command. The host may still restart after it.
 const RESTART_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The receiver of the output of commands.
+#[derive(Clone)]
+pub(super) struct OutputSettings {
+    pub(super) sender: OutputSender,
+    /// Whether the output of commands with `echo` is reported.
+    pub(super) has_echo: bool,
+}
+
+impl OutputSettings {
+    fn echo(&self) -> Option<OutputSender> {
+        self.has_echo.then(|| self.sender.clone())
+    }
+}
+
 /// Performs requests within the limits of the runner. Clones share all state.
 #[derive(Clone)]
 pub(super) struct RequestExecutor {
     pub(super) limits: Arc<RunLimits>,
-    /// The receiver of the output of commands with `echo`.
-    pub(super) echo: Option<OutputSender>,
+    pub(super) output: OutputSettings,
     pub(super) guard: Option<Arc<Guard>>,
     pub(super) pool: Arc<ConnectionPool>,
     pub(super) permits: Arc<Semaphore>,
@@ -146,7 +159,7 @@ impl RequestExecutor {
             turn = self.permits.acquire() => turn,
         };
         let (limits, guard) = (Arc::clone(&self.limits), self.guard.clone());
-        let echo = self.echo.clone();
+        let echo = self.output.echo();
         let result = match request {
             ActionRequest {
                 location: Location::Local,
@@ -156,6 +169,7 @@ impl RequestExecutor {
                 let running = LocalCommand {
                     id,
                     echo: echo.filter(|_| command.echo),
+                    lines: command.reports_lines.then(|| self.output.sender.clone()),
                     command,
                     limits,
                     guard,

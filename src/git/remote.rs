@@ -334,7 +334,7 @@ impl Repository {
         limit: Duration,
     ) -> Result<Output, Error> {
         let call = self.git(words)?.over_network(limit);
-        let token = survivors::token_value(&operation.id, 0);
+        let token = survivors::token_value(&operation.id, 0, None);
         let output = call.set_env(survivors::TOKEN_VARIABLE, token).run()?;
         if !output.is_ok() {
             self.remove_locks_of_transfer(transfer, &operation.id)?;

@@ -124,6 +124,20 @@ pub struct Command {
     pub total_capture_limit: u64,
     /// The treatment of processes that the command leaves behind.
     pub background: Background,
+    /// The time that the program gets to end after SIGINT, if it is ended early. None ends it as other commands: with
+    /// SIGINT and SIGTERM when it is cancelled, with SIGTERM when the job is killed.
+    ///
+    /// A program that keeps records of its own needs it, such as Terraform. Only supported on the local machine.
+    #[serde(skip)]
+    pub interrupt_grace: Option<Duration>,
+    /// The new file that receives stdout, which is read from there. The program then outlives the end of a reader.
+    /// Only supported on the local machine.
+    #[serde(skip)]
+    pub stdout_file: Option<PathBuf>,
+    /// Whether each line of stdout is passed on while the command runs, with secrets redacted. Only supported on the
+    /// local machine.
+    #[serde(skip)]
+    pub reports_lines: bool,
     /// Whether the command gets a terminal. A terminal merges stdout and stderr.
     #[serde(default)]
     pub pty: bool,
@@ -224,6 +238,9 @@ impl Command {
             capture_limit: DEFAULT_CAPTURE_LIMIT,
             total_capture_limit: 0,
             background: Background::default(),
+            interrupt_grace: None,
+            stdout_file: None,
+            reports_lines: false,
             pty: false,
             answers: Vec::new(),
         }
@@ -275,6 +292,9 @@ impl Debug for Command {
             .field("capture_limit", &self.capture_limit)
             .field("total_capture_limit", &self.total_capture_limit)
             .field("background", &self.background)
+            .field("interrupt_grace", &self.interrupt_grace)
+            .field("stdout_file", &self.stdout_file)
+            .field("reports_lines", &self.reports_lines)
             .field("pty", &self.pty)
             .field("answers", &self.answers)
             .finish_non_exhaustive()

@@ -82,6 +82,12 @@ pub enum JobEvent {
     JobStarted(Box<JobStart>),
     /// A task is about to perform effects.
     TaskStarted(Arc<TaskRecord>),
+    /// A running task has reported something that must not be forgotten, such as a resource that its tool has made.
+    TaskProgress {
+        /// The number of the task within the job.
+        task: usize,
+        message: String,
+    },
     TaskFinished(Arc<TaskRecord>),
     /// The record of a finished task has changed.
     TaskAmended(Arc<TaskRecord>),

@@ -14,6 +14,7 @@ use super::ports::TaskFolders;
 use super::schedule::Steps as _;
 use super::start::NextEffect;
 use super::task::TaskIndex;
+use super::task_stage::TaskStage;
 use crate::host::{Action, ActionRequest, ActionResult, ChainNote};
 use crate::name::Status;
 use crate::plan::StepId;
@@ -143,6 +144,34 @@ impl Engine {
             self.queue_next(task, next);
         }
         Ok(())
+    }
+
+    /// Handles a line that the command of a task wrote.
+    pub fn receive_line(&mut self, task: TaskIndex, line: &str) {
+        if !self.execution.running.contains(&task) {
+            return;
+        }
+        let record = &mut self.ledger.tasks[task];
+        let TaskStage::Running(running) = &mut record.stage else {
+            return;
+        };
+        let Some(progress) = running.run.as_mut().and_then(|run| run.progress(line)) else {
+            return;
+        };
+        let level = if progress.is_detail {
+            LogLevel::Verbose
+        } else {
+            LogLevel::Info
+        };
+        let text = format!("{}: {}", self.label(task), progress.message);
+        self.log(level, text);
+        if progress.is_durable {
+            self.ledger.push(JobEvent::TaskProgress {
+                // Records count tasks from 1.
+                task: task.saturating_add(1),
+                message: progress.message,
+            });
+        }
     }
 
     /// Logs a note about a task's effect.

@@ -16,7 +16,8 @@ use nix::unistd::Pid;
 
 use super::machine;
 
-/// The environment variable with a task's token: the token of the job's lock, `/`, and the task's number.
+/// The environment variable with a task's token: the token of the job's lock, `/`, and the task's number. A task whose
+/// program is ended with SIGINT adds `/` and the seconds that the program has to end.
 ///
 /// A daemon that a task leaves running on purpose also carries it. A search for survivors must therefore know
 /// which tasks completed.
@@ -34,9 +35,37 @@ const MAX_RECENT_SECONDS: u64 = 60;
 /// The clock ticks of a second in `/proc` (`USER_HZ`): 100 on the architectures that Linux distributions support.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// Returns the value of [`TOKEN_VARIABLE`] for a task.
-pub fn token_value(token: &str, task: u64) -> String {
-    format!("{token}/{task}")
+/// Returns the value of [`TOKEN_VARIABLE`] for a task. With a grace, its processes are ended with SIGINT and have this
+/// time to end.
+pub fn token_value(token: &str, task: u64, grace: Option<Duration>) -> String {
+    match grace {
+        Some(grace) => format!("{token}/{task}/{}", grace.as_secs()),
+        None => format!("{token}/{task}"),
+    }
+}
+
+/// The task and the ending of a process, as its token says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ProcessTag {
+    task: u64,
+    /// The time that the process has to end after SIGINT. None ends it with SIGTERM.
+    grace: Option<Duration>,
+}
+
+impl ProcessTag {
+    /// Reads what follows the job's token and its slash.
+    fn parse(text: &[u8]) -> Self {
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        let (task, grace) = match text.split_once('/') {
+            Some((task, grace)) => (task, grace.parse().ok().map(Duration::from_secs)),
+            None => (text, None),
+        };
+        Self {
+            // An unreadable number must not match a completed task.
+            task: task.parse().unwrap_or(u64::MAX),
+            grace,
+        }
+    }
 }
 
 /// A process, identified by id and start time, because ids are reused.
@@ -47,6 +76,8 @@ pub struct Survivor {
     pub start_time: u64,
     /// The program name, if it is known.
     pub command: String,
+    /// The time that the process has to end after SIGINT. None ends it with SIGTERM and the usual grace.
+    pub grace: Option<Duration>,
 }
 
 impl Survivor {
@@ -81,27 +112,27 @@ pub struct TerminationReport {
 pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
     let own = machine::pid();
     let processes = list_processes();
-    let mut found: HashSet<u32> = HashSet::new();
+    let mut found: HashMap<u32, Option<Duration>> = HashMap::new();
     let mut spared: HashSet<u32> = HashSet::new();
     for pid in processes.keys() {
-        match task_of(*pid, token) {
-            Some(task) if is_spared(task) => drop(spared.insert(*pid)),
-            Some(_) => drop(found.insert(*pid)),
+        match tag_of(*pid, token) {
+            Some(tag) if is_spared(tag.task) => drop(spared.insert(*pid)),
+            Some(tag) => drop(found.insert(*pid, tag.grace)),
             None => {}
         }
     }
     // A child process or group member belongs to a found process even if its environment lacks the token.
     let mut more = !found.is_empty();
     while more {
-        let add: Vec<u32> = processes
+        let unknown = processes
             .iter()
-            .filter(|(pid, process)| {
-                !found.contains(*pid) && !spared.contains(*pid) && {
-                    let leader = found.contains(&process.group) && process.group != 0;
-                    found.contains(&process.parent) || leader
-                }
+            .filter(|(pid, _)| !found.contains_key(*pid) && !spared.contains(*pid));
+        let add: Vec<(u32, Option<Duration>)> = unknown
+            .filter_map(|(pid, process)| {
+                let leader = found.get(&process.group).filter(|_| process.group != 0);
+                let grace = found.get(&process.parent).or(leader)?;
+                Some((*pid, *grace))
             })
-            .map(|(pid, _)| *pid)
             .collect();
         more = !add.is_empty();
         found.extend(add);
@@ -109,11 +140,12 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
     found.remove(&own);
     let mut survivors: Vec<Survivor> = found
         .into_iter()
-        .filter(|pid| machine::is_running(*pid))
-        .map(|pid| Survivor {
+        .filter(|(pid, _)| machine::is_running(*pid))
+        .map(|(pid, grace)| Survivor {
             pid,
             start_time: processes[&pid].start_time,
             command: command_of(pid),
+            grace,
         })
         .collect();
     survivors.sort_by_key(|survivor| (survivor.start_time, survivor.pid));
@@ -122,6 +154,8 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
 
 /// Ends the processes that [`find`] returns: sends SIGTERM, waits for `grace`, then sends SIGKILL. Returns
 /// once all have ended or some cannot be ended.
+///
+/// A process with a grace of its own gets SIGINT and that time. A `grace` of zero kills these at once, too.
 pub fn terminate(
     token: &str,
     is_spared: &dyn Fn(u64) -> bool,
@@ -135,9 +169,12 @@ pub fn terminate(
         return ended;
     }
     for survivor in &ended.found {
-        survivor.signal(Signal::SIGTERM);
+        survivor.signal(match survivor.grace {
+            Some(_) => Signal::SIGINT,
+            None => Signal::SIGTERM,
+        });
     }
-    wait_for(&ended.found, grace);
+    wait_and_kill(&ended.found, grace);
     let last = Instant::now() + KILL_TIMEOUT;
     loop {
         // Search again: processes may have started children meanwhile. Keep those found before, because
@@ -156,6 +193,26 @@ pub fn terminate(
             return ended;
         }
         wait_for(&ended.remaining, POLL_INTERVAL);
+    }
+}
+
+/// Waits until none of the processes is running, and kills each whose time is over.
+fn wait_and_kill(survivors: &[Survivor], grace: Duration) {
+    let start = Instant::now();
+    let mut running: Vec<&Survivor> = survivors.iter().collect();
+    loop {
+        running.retain(|it| {
+            let own = it.grace.filter(|_| !grace.is_zero());
+            let is_over = start.elapsed() >= own.map_or(grace, |own| own.max(grace));
+            if is_over {
+                it.signal(Signal::SIGKILL);
+            }
+            !is_over && it.is_running()
+        });
+        if running.is_empty() {
+            return;
+        }
+        std::thread::sleep(POLL_INTERVAL.min(grace));
     }
 }
 
@@ -180,6 +237,7 @@ pub fn recent_programs_in(name: &str, folder: &Path) -> Vec<Survivor> {
             pid: *pid,
             start_time: process.start_time,
             command: command_of(*pid),
+            grace: None,
         })
         .filter(|process| process.command == name && works_in(process.pid, folder))
         .collect();
@@ -226,17 +284,13 @@ fn list_processes() -> HashMap<u32, Process> {
         .collect()
 }
 
-/// Returns the task whose token a process carries. The environment of another user's process cannot be read.
-fn task_of(pid: u32, token: &str) -> Option<u64> {
+/// Returns the tag that a process carries after this token. The environment of another user's process cannot be read.
+fn tag_of(pid: u32, token: &str) -> Option<ProcessTag> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let prefix = format!("{TOKEN_VARIABLE}={token}/");
     let mut variables = environment.split(|byte| *byte == 0);
-    let task = variables.find_map(|it| it.strip_prefix(prefix.as_bytes()))?;
-    // An unreadable number must not match a completed task.
-    let task = std::str::from_utf8(task)
-        .ok()
-        .and_then(|it| it.parse().ok());
-    Some(task.unwrap_or(u64::MAX))
+    let tag = variables.find_map(|it| it.strip_prefix(prefix.as_bytes()))?;
+    Some(ProcessTag::parse(tag))
 }
 
 /// Returns the program name of a process without its arguments, which may be secret.
@@ -257,7 +311,7 @@ mod tests {
         command.args(["-c", script]).process_group(0);
         command.stdout(Stdio::piped());
         command
-            .env(TOKEN_VARIABLE, token_value(token, task))
+            .env(TOKEN_VARIABLE, token_value(token, task, None))
             .spawn()
             .unwrap()
     }
@@ -331,6 +385,37 @@ mod tests {
         other.wait().unwrap();
         daemon.kill().unwrap();
         daemon.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_with_a_grace_of_its_own_gets_an_interrupt_and_its_time() {
+        let token = ulid::Ulid::generate().to_string();
+        let script =
+            "trap '' TERM; trap 'sleep 1; exit 7' INT; echo on; while :; do sleep 0.05; done";
+        let mut command = Command::new("/bin/sh");
+        let value = token_value(&token, 1, Some(Duration::from_secs(30)));
+        command.args(["-c", script]).process_group(0);
+        command.stdout(Stdio::piped()).env(TOKEN_VARIABLE, value);
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        let reaper = std::thread::spawn(move || child.wait().unwrap());
+        let ended = terminate(&token, &|_| false, Duration::from_millis(100));
+        assert_eq!(ended.remaining, []);
+        assert_eq!(reaper.join().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_tag_has_the_task_and_perhaps_a_grace() {
+        let tag = |text: &str| {
+            let tag = ProcessTag::parse(text.as_bytes());
+            (tag.task, tag.grace.map(|grace| grace.as_secs()))
+        };
+        assert_eq!(tag("7"), (7, None));
+        assert_eq!(tag("7/300"), (7, Some(300)));
+        assert_eq!(tag("x/300"), (u64::MAX, Some(300)));
+        assert_eq!(tag(""), (u64::MAX, None));
     }
 
     #[test]

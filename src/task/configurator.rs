@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::effect::{EffectResult, RunStep};
+use super::effect::{EffectResult, RunProgress, RunStep};
 use super::outcome::RenderedTask;
 use super::view::TaskView;
 use super::work::TaskWork;
@@ -101,6 +101,13 @@ impl<'a> WorkInputs<'a> {
 pub trait OperationRun: std::fmt::Debug {
     /// Takes the result of the last requested step (None at the first call) and returns the next one.
     fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> RunStep;
+
+    /// Takes a line that the current command wrote to its stdout, if the command reports lines.
+    ///
+    /// Returns the progress to report. None by default.
+    fn progress(&mut self, _line: &str) -> Option<RunProgress> {
+        None
+    }
 }
 
 /// The reason why an operation has no configurator.

@@ -70,6 +70,18 @@ pub struct Subtask {
     pub control: &'static [&'static str],
 }
 
+/// The progress of a running command, as its run understands a line of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunProgress {
+    /// The message for users, without secrets.
+    pub message: String,
+    /// Whether most users do not need the message.
+    pub is_detail: bool,
+    /// Whether the message must not be forgotten if the job is killed. It is durable before the job goes on, and part of
+    /// the record of a task in doubt.
+    pub is_durable: bool,
+}
+
 /// The next step that a run requests.
 #[derive(Debug)]
 pub enum RunStep {

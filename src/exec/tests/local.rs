@@ -420,6 +420,50 @@ fn an_echo_is_complete_before_the_result_comes() {
 }
 
 #[test]
+fn lines_come_before_the_result_and_without_secrets_from_a_pipe_and_from_a_file() {
+    let runner = runner();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("output");
+    for stdout_file in [None, Some(file.clone())] {
+        let mut command = sh("echo one; echo tw; echo \"a $TOKEN b\"; sleep 0.2; printf end");
+        command.env.add_secret("TOKEN", "hunter2");
+        command.reports_lines = true;
+        command.stdout_file = stdout_file;
+        runner.submit(3, here(command));
+        let mut lines = Vec::new();
+        let output = loop {
+            match runner.recv().unwrap() {
+                RunnerEvent::Line(3, line) => lines.push(line),
+                RunnerEvent::Ended(_, ActionResult::Run(output)) => break output,
+                _ => {}
+            }
+        };
+        assert_eq!(lines, ["one", "tw", "a <<REDACTED>> b", "end"]);
+        assert_eq!(output.stdout.text(), "one\ntw\na hunter2 b\nend");
+    }
+    let mut again = sh("echo x");
+    again.stdout_file = Some(file);
+    assert!(matches!(run(&runner, again).exit, Exit::Failed(text) if text.contains("File exists")));
+}
+
+#[test]
+fn a_program_with_a_grace_of_its_own_ends_itself_after_an_interrupt() {
+    let runner = runner();
+    let script = "trap '' TERM; trap 'sleep 0.6; echo saved; exit 3' INT; echo on; \
+                  while :; do sleep 0.05; done";
+    let mut command = sh(script);
+    command.interrupt_grace = Some(Duration::from_mins(1));
+    command.reports_lines = true;
+    runner.submit(1, here(command));
+    let event = runner.recv().unwrap();
+    assert!(matches!(event, RunnerEvent::Line(1, line) if line == "on"));
+    runner.cancel_all();
+    let (_, output) = next(&runner);
+    assert_eq!(output.exit, Exit::Cancelled);
+    assert_eq!(output.stdout.text(), "on\nsaved\n");
+}
+
+#[test]
 fn a_command_waits_while_its_output_is_not_read() {
     let runner = LocalRunner::start_with_output(limits()).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -155,7 +155,7 @@ fn call(words: Vec<String>, limit: Duration, cx: &CommandContext<'_>) -> Result<
         extra_env: vec![
             (
                 survivors::TOKEN_VARIABLE.into(),
-                survivors::token_value(cx.run, 0),
+                survivors::token_value(cx.run, 0, None),
             ),
             ("UNFURL_PROGRESS".into(), "none".into()),
         ],
