@@ -8,6 +8,7 @@ use super::args::format::{HostOutput, one_of};
 use super::args::global::Global;
 use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
+use super::commands::add::AddArgs;
 use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
 use super::commands::completions::CompletionsArgs;
@@ -64,6 +65,7 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Init(InitArgs),
+    Add(AddArgs),
     Clone(CloneArgs),
     /// Deploy the ensemble: create and update the instances of its model
     Deploy(JobArgs),

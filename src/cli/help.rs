@@ -14,8 +14,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Everyday commands",
         &[
-            "init", "plan", "deploy", "status", "check", "drift", "explain", "history", "run",
-            "teardown",
+            "init", "add", "plan", "deploy", "status", "check", "drift", "explain", "history",
+            "run", "teardown",
         ],
     ),
     (

@@ -3,6 +3,7 @@
 //!
 //! User interfaces (`cli`, `ui`) call these functions and show the results.
 
+pub mod add;
 mod address_clone;
 pub mod clone;
 pub mod commit;
@@ -49,6 +50,7 @@ mod secret_files;
 mod shellcheck;
 pub mod status;
 pub mod tasks;
+mod terraform_module;
 pub mod trust;
 mod unread_variables;
 mod upstream;

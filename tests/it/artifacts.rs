@@ -174,16 +174,19 @@ fn an_argument_of_the_wrong_type_fails_the_task_before_it_runs() {
               node_templates:
                 web:
                   type: tosca.nodes.Root
-                  artifacts: {script: {type: Script, file: say.sh, properties: {command: 'touch ran'}}}
+                  artifacts: {script: {type: Script, file: say.sh, properties: {command: ./say.sh}}}
                   interfaces:
                     Standard:
                       create:
                         implementation: script
                         inputs: {size: {eval: {template: \"{{ 'many' }}\"}}, name: {eval: {template: \"{{ 3 }}\"}}}
             ").with("script", SCRIPT).env();
-    env.write("say.sh", "#!/bin/sh\n");
-    let run = env.unfurl(["deploy", "--approve"]).exits(64);
-    run.says(&["the value `many` of argument `size` is not an integer"]);
+    env.write("say.sh", "#!/bin/sh\ntouch ran\n");
+    make_executable(&env, "say.sh");
+    let run = env
+        .unfurl(["deploy", "--approve"])
+        .exits(64)
+        .says(&["the value `many` of argument `size` is not an integer"]);
     assert!(!env.work().join("ran").exists());
     assert!(!run.stderr.contains("argument `name`"), "{}", run.stderr);
 }

@@ -9,6 +9,7 @@
 #[macro_use]
 mod requires;
 
+mod add;
 mod approval;
 mod artifacts;
 mod bad_input;

@@ -3,6 +3,7 @@
 //! `entry` parses the command line and calls one function here, which returns the exit code.
 
 pub(super) mod ad_hoc;
+pub(super) mod add;
 pub(super) mod clone;
 pub(super) mod commit;
 pub(super) mod completions;
