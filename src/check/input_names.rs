@@ -66,6 +66,25 @@ const STATES: InputNames = InputNames {
     required: &[],
 };
 
+const TERRAFORM: InputNames = InputNames {
+    known: &[
+        "main",
+        "tfvars",
+        "stateLocation",
+        "workdir",
+        "command",
+        "stop_timeout",
+        "dryrun_mode",
+        "dryrun_outputs",
+        "arguments",
+        "keeplines",
+        "echo",
+        "done",
+        "resultTemplate",
+    ],
+    required: &[],
+};
+
 /// Returns the inputs of a configurator by its short name. `None` if they are not known.
 pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
     Some(match configurator {
@@ -74,6 +93,7 @@ pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
         "Delegate" => DELEGATE,
         "Task" => TASK,
         "States" => STATES,
+        "Terraform" => TERRAFORM,
         _ => return None,
     })
 }

@@ -16,6 +16,8 @@ mod state_tree;
 mod states;
 mod task_file;
 mod template;
+mod terraform;
 
 pub use registry::choose;
 pub use source_problem::{SourceProblem, source_problem};
+pub use terraform::{PRIVATE_FILES, PrivateOrigin, lost_resources, newer_state};

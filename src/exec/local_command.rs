@@ -26,7 +26,7 @@ use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunO
 use crate::system::fault::{self, SystemCall};
 use crate::system::limit_hints::start_problem;
 use crate::system::survivors;
-use crate::value::Redactor;
+use crate::value::{Redactor, Secrets};
 
 /// The largest read buffer of an output pipe, in bytes.
 const MAX_READ_BYTES: usize = 64 << 10;
@@ -187,7 +187,11 @@ impl LocalCommand {
         let pipe = child.stdout.take().map(OutputSource::Pipe);
         let source = file.map(OutputSource::File).or(pipe);
         let mut stdout = OutputReader::new(source, stdout, of_stdout);
-        stdout.lines = self.lines.take().map(|to| (LineSplitter::default(), to));
+        stdout.lines = self.lines.take().map(|to| LineReporter {
+            splitter: LineSplitter::default(),
+            secrets: self.command.hidden(),
+            to,
+        });
         let source = child.stderr.take().map(OutputSource::Pipe);
         (stdout, OutputReader::new(source, stderr, of_stderr))
     }
@@ -350,14 +354,29 @@ enum OutputSource<P> {
     File(OutputFile),
 }
 
+/// Reports complete lines, in which each secret is replaced.
+struct LineReporter {
+    splitter: LineSplitter,
+    secrets: Secrets,
+    to: OutputSender,
+}
+
+impl LineReporter {
+    async fn report(&self, id: u64, lines: Vec<String>) {
+        for line in lines {
+            let line = self.secrets.redact(&line);
+            self.to.send_line(id, line).await;
+        }
+    }
+}
+
 /// The reader of an output.
 struct OutputReader<P> {
     source: Option<OutputSource<P>>,
     capture: CaptureBuffer,
     redactor: Redactor,
     prompt_listener: Option<PromptListener>,
-    /// The receiver of complete lines.
-    lines: Option<(LineSplitter, OutputSender)>,
+    lines: Option<LineReporter>,
 }
 
 impl<P: AsyncRead + Unpin> OutputReader<P> {
@@ -385,16 +404,12 @@ impl<P: AsyncRead + Unpin> OutputReader<P> {
         }
         // After both outputs have ended, no more prompts can come.
         self.prompt_listener = None;
-        let rest = self.redactor.finish();
-        if let Some((splitter, to)) = &mut self.lines {
-            let mut lines = splitter.push(&rest);
-            lines.extend(splitter.finish());
-            for line in lines {
-                to.send_line(id, line).await;
-            }
+        if let Some(lines) = &mut self.lines {
+            let rest = lines.splitter.finish();
+            lines.report(id, rest.into_iter().collect()).await;
         }
         if let Some(echo) = echo {
-            echo.send(id, stream, rest).await;
+            echo.send(id, stream, self.redactor.finish()).await;
         }
     }
 
@@ -429,17 +444,12 @@ impl<P: AsyncRead + Unpin> OutputReader<P> {
         if let Some(prompt_listener) = &self.prompt_listener {
             prompt_listener.receive(stream, bytes);
         }
-        if self.lines.is_none() && echo.is_none() {
-            return;
-        }
-        let shown = self.redactor.push(bytes);
-        if let Some((splitter, to)) = &mut self.lines {
-            for line in splitter.push(&shown) {
-                to.send_line(id, line).await;
-            }
+        if let Some(lines) = &mut self.lines {
+            let complete = lines.splitter.push(bytes);
+            lines.report(id, complete).await;
         }
         if let Some(echo) = echo {
-            echo.send(id, stream, shown).await;
+            echo.send(id, stream, self.redactor.push(bytes)).await;
         }
     }
 

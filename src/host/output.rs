@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::FactReading;
-use super::{Action, CapturedOutput, Question};
+use super::{Action, CapturedOutput, PrivateOutput, Question};
 use crate::value::{HIDDEN_OUTPUT, Secrets};
 
 /// The result of an [`super::Action`]. Its variant corresponds to that of the action.
@@ -21,6 +21,7 @@ pub enum ActionResult {
     Transfer(TransferOutput),
     Read(ReadOutput),
     Change(ChangeOutput),
+    Private(PrivateOutput),
 }
 
 impl ActionResult {
@@ -30,6 +31,7 @@ impl ActionResult {
             Self::Transfer(output) => &output.exit,
             Self::Read(output) => &output.exit,
             Self::Change(output) => &output.exit,
+            Self::Private(output) => &output.exit,
         }
     }
 
@@ -50,6 +52,7 @@ impl ActionResult {
             }
             Self::Transfer(output) => output.exit.redact(secrets),
             Self::Read(output) => output.exit.redact(secrets),
+            Self::Private(output) => output.exit.redact(secrets),
             Self::Change(output) => {
                 output.exit.redact(secrets);
                 for output in &mut output.outputs {
@@ -69,6 +72,7 @@ impl ActionResult {
             Self::Transfer(output) => output.elapsed,
             Self::Read(output) => output.elapsed,
             Self::Change(output) => output.elapsed,
+            Self::Private(output) => output.elapsed,
         }
     }
 
@@ -92,6 +96,7 @@ impl ActionResult {
                 outputs: Vec::new(),
                 elapsed: Duration::ZERO,
             }),
+            Action::Private(_) => Self::Private(PrivateOutput::not_done(exit)),
         }
     }
 }

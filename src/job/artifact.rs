@@ -129,7 +129,11 @@ impl Evaluation<'_> {
         let attribute = node.template.attributes.get(name);
         let definition = attribute.and_then(|attribute| attribute.definition.as_deref());
         let artifact = self.described(task.spec.artifact);
-        definition.is_some_and(|definition| definition.matches(OUTPUT_MATCH_KEY, artifact))
+        let tool_key = task.spec.configurator.output_metadata();
+        definition.is_some_and(|definition| {
+            tool_key.is_some_and(|key| definition.flag(key))
+                || definition.matches(OUTPUT_MATCH_KEY, artifact)
+        })
     }
 
     fn described(&self, artifact: Option<Handle>) -> Option<&Artifact> {

@@ -60,10 +60,12 @@ impl Engine {
         let ended = self.context.local_context.now();
         let task = &mut self.ledger.tasks[index];
         let (entry, cut_off) = task.stage.entry();
+        let cut_off = cut_off || outcome.is_cut_off;
         task.errors.extend(outcome.errors.iter().cloned());
         if !outcome.success {
             task.errors.append(&mut outcome.notes);
         }
+        let warnings = std::mem::take(&mut outcome.warnings);
         task.target_state = TargetState {
             status: local,
             state,
@@ -81,6 +83,9 @@ impl Engine {
         }));
         if changed {
             self.set_customized(index, id);
+        }
+        for warning in warnings {
+            self.log(LogLevel::Warning, format!("{}: {warning}", self.label(index)));
         }
         Ok(())
     }

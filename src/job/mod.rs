@@ -56,6 +56,7 @@ mod subtask;
 mod task;
 mod task_record;
 mod task_stage;
+mod task_tool;
 mod task_view;
 mod unrenderable;
 mod usual_times;

@@ -51,6 +51,7 @@ mod shellcheck;
 pub mod status;
 pub mod tasks;
 mod terraform_module;
+mod tool_states;
 pub mod trust;
 mod unread_variables;
 mod upstream;

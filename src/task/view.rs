@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::tool::ToolProvider;
 use crate::expr::{Context, Error, Evaluator, LocalContext, Read, Var};
 use crate::host::services::HostServices;
 use crate::host::{Location, Variables};
@@ -30,6 +31,8 @@ pub struct TaskSettings<'a> {
     pub capture: u64,
     /// The target's own status, without its dependencies.
     pub target_status: Option<Status>,
+    /// True if the workflow of the task removes its target.
+    pub removes: bool,
 }
 
 /// A task as its configurator sees it.
@@ -47,7 +50,7 @@ pub struct TaskView<'a> {
 }
 
 /// Provides the environment of a task's commands on demand.
-pub trait EnvironmentProvider {
+pub trait EnvironmentProvider: ToolProvider {
     /// Returns the complete set of environment variables.
     fn variables(&self) -> Result<Variables, Error>;
 
@@ -189,6 +192,11 @@ impl<'a> TaskView<'a> {
     /// recorded as dependencies.
     pub fn host_services(&self, hosts: &[String]) -> Result<HostServices, Error> {
         self.environment.host_services(hosts)
+    }
+
+    /// Returns what a tool with a state of its own needs to know about the task.
+    pub fn tool(&self) -> &'a dyn ToolProvider {
+        self.environment
     }
 
     /// Returns access to this machine, for bounded reads.
