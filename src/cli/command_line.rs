@@ -25,6 +25,7 @@ use super::commands::home::HomeArgs;
 use super::commands::hosts::RebootArgs;
 use super::commands::hosts::RunHostsArgs;
 use super::commands::hosts::ShellArgs;
+use super::commands::import::ImportArgs;
 use super::commands::init::InitArgs;
 use super::commands::lock::LockCommand;
 use super::commands::man::ManArgs;
@@ -66,6 +67,7 @@ pub(super) struct Cli {
 pub(super) enum Command {
     Init(InitArgs),
     Add(AddArgs),
+    Import(ImportArgs),
     Clone(CloneArgs),
     /// Deploy the ensemble: create and update the instances of its model
     Deploy(JobArgs),

@@ -28,6 +28,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Projects and git",
         &[
             "clone",
+            "import",
             "validate",
             "doctor",
             "commit",

@@ -90,9 +90,7 @@ impl crate::job::TaskFolders for JobFolders {
         let task = ChangeId::parse(task).map_err(PortError::of)?;
         let tasks = Self::folder(key, WorkFolder::Tasks);
         if self.0.has_own_files(&tasks) {
-            self.0
-                .move_to_failed(&tasks, task)
-                .map_err(PortError::of)?;
+            self.0.move_to_failed(&tasks, task).map_err(PortError::of)?;
         }
         for folder in Self::all(key) {
             self.0

@@ -51,7 +51,10 @@ impl LocalAction {
                 })
             }
             Action::Private(work) => {
-                let done = in_background(move |_: &AtomicBool| private_work::perform(&work), &mut ends);
+                let done = in_background(
+                    move |_: &AtomicBool| private_work::perform(&work),
+                    &mut ends,
+                );
                 let failed = || PrivateOutput::not_done(aborted_exit());
                 ActionResult::Private(PrivateOutput {
                     elapsed: start.elapsed(),

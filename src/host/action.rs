@@ -12,9 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{
-    CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, PrivateWork, Secret, Variables,
-};
+use super::{CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, PrivateWork, Secret, Variables};
 use crate::value::{REDACTED, Redactor, Secrets};
 
 /// The shell of a [`Program::Shell`] that names none.

@@ -85,7 +85,10 @@ impl Engine {
             self.set_customized(index, id);
         }
         for warning in warnings {
-            self.log(LogLevel::Warning, format!("{}: {warning}", self.label(index)));
+            self.log(
+                LogLevel::Warning,
+                format!("{}: {warning}", self.label(index)),
+            );
         }
         Ok(())
     }

@@ -50,6 +50,7 @@ mod secret_files;
 mod shellcheck;
 pub mod status;
 pub mod tasks;
+pub mod terraform_import;
 mod terraform_module;
 mod tool_states;
 pub mod trust;

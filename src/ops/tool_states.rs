@@ -51,11 +51,7 @@ impl StateCipher for ToolStates {
         self.keys.seal(clear).map(parts)
     }
 
-    fn seal_values(
-        &self,
-        state: &Value,
-        clear: &[u8],
-    ) -> Result<(String, Option<String>), String> {
+    fn seal_values(&self, state: &Value, clear: &[u8]) -> Result<(String, Option<String>), String> {
         self.keys.seal_values(state, clear).map(parts)
     }
 

@@ -14,8 +14,8 @@ use super::folders::clear_of;
 use super::keys::Keys;
 use super::vault::{self, is_vault_text};
 use crate::system::fs;
-use crate::yaml::{NodeKind, Schema, emit, parse_text, seal};
 use crate::value::Value;
+use crate::yaml::{NodeKind, Schema, emit, parse_text, seal};
 
 /// The tag of encrypted JSON, as Unfurl writes it.
 const JSON_TAG: &str = "!vault-json";
@@ -55,8 +55,15 @@ impl StateKeys {
     /// The file cannot be decrypted, or is neither YAML nor JSON. The text says what to do.
     pub fn open(&self, path: &Path, content: &[u8]) -> Result<Zeroizing<Vec<u8>>, String> {
         let failed = |reason: &dyn std::fmt::Display, help: &str| {
-            let help = if help.is_empty() { String::new() } else { format!("; {help}") };
-            format!("the state in `{}` cannot be read: {reason}{help}", path.display())
+            let help = if help.is_empty() {
+                String::new()
+            } else {
+                format!("; {help}")
+            };
+            format!(
+                "the state in `{}` cannot be read: {reason}{help}",
+                path.display()
+            )
         };
         if is_age_text(content) {
             return self.open_age(path, content);
@@ -82,7 +89,9 @@ impl StateKeys {
                 .open(sealed)
                 .map_err(|error| format!("{error}; {}", error.help()));
         }
-        if text.trim_start().starts_with('{') && serde_json::from_str::<serde_json::Value>(text).is_ok() {
+        if text.trim_start().starts_with('{')
+            && serde_json::from_str::<serde_json::Value>(text).is_ok()
+        {
             return Ok(Zeroizing::new(content.to_vec()));
         }
         let keys = self.keys.for_folder(&self.folder);
@@ -121,18 +130,25 @@ impl StateKeys {
     pub fn seal(&self, clear: &[u8]) -> Result<SealedState, String> {
         if let Some(secret) = self.keys.passwords().first() {
             let sealed = vault::seal(clear, &secret.id, &secret.password);
-            let sealed = sealed.map_err(|error| format!("random bytes are not available: {error}"))?;
+            let sealed =
+                sealed.map_err(|error| format!("random bytes are not available: {error}"))?;
             let mut text = format!("{JSON_TAG} |\n");
             for line in sealed.lines() {
                 text.push_str("  ");
                 text.push_str(line);
                 text.push('\n');
             }
-            return Ok(SealedState { text, warning: None });
+            return Ok(SealedState {
+                text,
+                warning: None,
+            });
         }
         let sealed = self.keys.age().seal_file(clear, &self.folder);
         if let Some(text) = sealed.map_err(|error| error.to_string())? {
-            return Ok(SealedState { text, warning: None });
+            return Ok(SealedState {
+                text,
+                warning: None,
+            });
         }
         self.seal_for_clone(clear)
     }
@@ -144,7 +160,10 @@ impl StateKeys {
         let is_open = !state.has_sensitive();
         if is_open || !self.keys.passwords().is_empty() {
             let text = emit(&seal(state, &self.keys), 0);
-            return Ok(SealedState { text, warning: None });
+            return Ok(SealedState {
+                text,
+                warning: None,
+            });
         }
         self.seal(clear)
     }
@@ -201,7 +220,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let keys = keys(folder.path(), &[("web", "pass")]);
         let sealed = keys.seal(STATE).unwrap();
-        assert!(sealed.text.starts_with("!vault-json |\n  $ANSIBLE_VAULT;1.2;AES256;web\n"));
+        assert!(
+            sealed
+                .text
+                .starts_with("!vault-json |\n  $ANSIBLE_VAULT;1.2;AES256;web\n")
+        );
         assert_eq!(sealed.warning, None);
         let opened = keys.open(Path::new("s.yaml"), sealed.text.as_bytes());
         assert_eq!(*opened.unwrap(), STATE);
@@ -234,7 +257,10 @@ mod tests {
         let json: serde_json::Value = serde_json::from_slice(&opened).unwrap();
         assert_eq!(json["outputs"]["s"]["value"], "hunter2");
         let whole = vault::seal(text.as_bytes(), "default", "pass").unwrap();
-        assert_eq!(*keys.open(Path::new("s"), whole.as_bytes()).unwrap(), *opened);
+        assert_eq!(
+            *keys.open(Path::new("s"), whole.as_bytes()).unwrap(),
+            *opened
+        );
         for (wrong, reason) in [("a: [", "not valid YAML"), ("- 1", "no map")] {
             let error = keys.open(Path::new("s"), wrong.as_bytes()).unwrap_err();
             assert!(error.contains(reason), "{error}");
@@ -244,11 +270,20 @@ mod tests {
     #[test]
     fn a_state_that_others_may_see_hides_its_secret_values() {
         let folder = tempfile::tempdir().unwrap();
-        let secret = Value::map([("o", Value::from("x")), ("s", Value::from("hunter2").sensitive())]);
+        let secret = Value::map([
+            ("o", Value::from("x")),
+            ("s", Value::from("hunter2").sensitive()),
+        ]);
         let keys_of_vault = keys(folder.path(), &[("default", "pass")]);
         let text = keys_of_vault.seal_values(&secret, STATE).unwrap().text;
-        assert!(text.contains("o: x") && text.contains("s: !vault"), "{text}");
-        let text = keys(folder.path(), &[]).seal_values(&secret, STATE).unwrap().text;
+        assert!(
+            text.contains("o: x") && text.contains("s: !vault"),
+            "{text}"
+        );
+        let text = keys(folder.path(), &[])
+            .seal_values(&secret, STATE)
+            .unwrap()
+            .text;
         assert!(is_age_text(text.as_bytes()), "{text}");
     }
 }

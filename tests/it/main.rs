@@ -98,6 +98,7 @@ mod task_operations;
 mod tasks;
 mod teardown;
 mod terminal;
+mod terraform_import;
 mod unrenderable;
 mod upstream;
 mod validate;

@@ -23,6 +23,7 @@ pub(super) mod git_setup;
 pub(super) mod history;
 pub(super) mod home;
 pub(super) mod hosts;
+pub(super) mod import;
 pub(super) mod init;
 pub(super) mod job;
 pub(super) mod lock;

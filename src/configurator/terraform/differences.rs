@@ -34,7 +34,11 @@ pub(super) fn differences_of_output(output: &ToolOutput) -> Vec<String> {
 
 fn difference(resource: &Json, drifted: &[&str]) -> Option<String> {
     let change = &resource["change"];
-    let actions: Vec<&str> = change["actions"].as_array()?.iter().filter_map(Json::as_str).collect();
+    let actions: Vec<&str> = change["actions"]
+        .as_array()?
+        .iter()
+        .filter_map(Json::as_str)
+        .collect();
     if matches!(actions[..], ["no-op"] | ["read"]) || resource["mode"].as_str() == Some("data") {
         return None;
     }
@@ -64,7 +68,8 @@ fn word_of(actions: &[&str]) -> &'static str {
 
 /// Returns the attributes of an existing resource that would change, with both values.
 fn changed_attributes(change: &Json) -> Vec<String> {
-    let (Some(before), Some(after)) = (change["before"].as_object(), change["after"].as_object()) else {
+    let (Some(before), Some(after)) = (change["before"].as_object(), change["after"].as_object())
+    else {
         return Vec::new();
     };
     let is_secret = |name: &str| {

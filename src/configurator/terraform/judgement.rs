@@ -92,7 +92,9 @@ pub(super) fn missing_tool(tool: &[String]) -> String {
                 name the program with the input `command`"
             .to_owned();
     }
-    format!("the program `{name}` of the input `command` was not found on PATH; install it, or name another one")
+    format!(
+        "the program `{name}` of the input `command` was not found on PATH; install it, or name another one"
+    )
 }
 
 /// Returns the lines of the standard error that say something, without the frame around them.
@@ -100,7 +102,9 @@ fn error_lines(run: &RunOutput) -> String {
     let text = run.stderr.text() + "\n" + &run.stdout.text();
     let lines = text.lines().map(|line| {
         let line = OutputFilter::plain(line);
-        line.trim_start_matches(['│', '╷', '╵', ' ']).trim_end().to_owned()
+        line.trim_start_matches(['│', '╷', '╵', ' '])
+            .trim_end()
+            .to_owned()
     });
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     let from = lines.iter().position(|line| line.starts_with("Error"));
@@ -270,7 +274,8 @@ impl Judged<'_> {
     fn result(&self, success: bool, modified: Option<bool>) -> Map {
         let command = shlex_join(&[self.tool, &[self.goal.subcommand().to_owned()]].concat());
         let is_secret = self.run.is_secret();
-        let text = |text: &str| Value::from(without_controls(text).as_ref()).sensitive_if(is_secret);
+        let text =
+            |text: &str| Value::from(without_controls(text).as_ref()).sensitive_if(is_secret);
         let code = match &self.run.exit {
             Exit::Code(code) => Value::Int(i64::from(*code)),
             Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
@@ -301,7 +306,9 @@ impl Judged<'_> {
     fn add_outputs(&self, task: &TaskView<'_>, outcome: &mut TaskOutcome, result: &mut Map) {
         let foreign = |values: Map| -> Map {
             let values = values.into_iter();
-            values.map(|(name, value)| (name, task.foreign(value))).collect()
+            values
+                .map(|(name, value)| (name, task.foreign(value)))
+                .collect()
         };
         for (name, value) in result.iter_mut() {
             if matches!(&**name, "stdout" | "stderr" | "message") {
@@ -329,7 +336,11 @@ impl Judged<'_> {
             Some(state) => foreign(state.outputs()),
             None => foreign(self.output.outputs.clone()),
         };
-        let mut variables = self.state.as_ref().map(ToolState::marked).unwrap_or_default();
+        let mut variables = self
+            .state
+            .as_ref()
+            .map(ToolState::marked)
+            .unwrap_or_default();
         variables = foreign(variables);
         variables.extend(result.clone());
         variables.insert("outputs".into(), Value::from(outputs.clone()));

@@ -218,10 +218,16 @@ impl Configuration {
         }
         if local.exists(&path) {
             let is_json = path.extension().is_some_and(|ending| ending == "json");
-            let bytes = local.read(&path).map_err(|error| input_error(error.to_string()))?;
+            let bytes = local
+                .read(&path)
+                .map_err(|error| input_error(error.to_string()))?;
             let content = String::from_utf8(bytes)
                 .map_err(|_| input_error(format!("`{}` is no text", path.display())))?;
-            let name = if is_json { "main.unfurl.tmp.tf.json" } else { "main.unfurl.tmp.tf" };
+            let name = if is_json {
+                "main.unfurl.tmp.tf.json"
+            } else {
+                "main.unfurl.tmp.tf"
+            };
             return Ok(Self::File(name, content));
         }
         if is_source(text) {
@@ -238,7 +244,10 @@ impl Configuration {
 fn is_source(text: &str) -> bool {
     let parts = text.split("//").next().unwrap_or_default().split('/');
     let is_name = |part: &str| {
-        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
     };
     let parts: Vec<&str> = parts.collect();
     let is_registry = matches!(parts.len(), 3 | 4) && parts.iter().all(|part| is_name(part));

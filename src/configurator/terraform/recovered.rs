@@ -80,7 +80,9 @@ impl LostResource {
                 let id_word = crate::text::shlex_quote(id);
                 format!("{address} (id {id}): `{tool} import {quoted} {id_word}`")
             }
-            None => format!("{address}: its id is not known; look for it with the provider's own tools"),
+            None => {
+                format!("{address}: its id is not known; look for it with the provider's own tools")
+            }
         }
     }
 }

@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 
 use super::command_line::{
-    BACKUP, ORIGIN, PLAN, RunFiles, STATE, STREAM, command, init_command, make_cache,
-    stop_timeout, user_settings,
+    BACKUP, ORIGIN, PLAN, RunFiles, STATE, STREAM, command, init_command, make_cache, stop_timeout,
+    user_settings,
 };
 use super::differences::{differences, differences_of_output};
-use super::judgement::{Judged, judge, init_failure};
+use super::judgement::{Judged, init_failure, judge};
 use super::recovered::{PrivateOrigin, newer_state};
 use super::settings::{Goal, StateLocation, tool_words};
 use super::state_file::ToolState;
@@ -16,7 +16,9 @@ use super::stream::ToolOutput;
 use crate::configurator::template::error_outcome;
 use crate::expr::Error;
 use crate::host::fact::FactReading;
-use crate::host::{Action, ActionResult, Command, Exit, PrivateOutput, PrivateStep, PrivateWork, RunOutput};
+use crate::host::{
+    Action, ActionResult, Command, Exit, PrivateOutput, PrivateStep, PrivateWork, RunOutput,
+};
 use crate::task::{
     EffectResult, EffectRole, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
@@ -370,7 +372,10 @@ impl TerraformRun {
             return Ok(self.work(task, steps));
         }
         let is_different = output.exit == Exit::Code(2) && self.goal == Goal::Check;
-        let has_changes = self.output.plan_counts.is_some_and(|counts| !counts.is_none());
+        let has_changes = self
+            .output
+            .plan_counts
+            .is_some_and(|counts| !counts.is_none());
         self.run = Some(output);
         if is_different && has_changes {
             let plan = self.files.private.join(PLAN).display().to_string();
@@ -406,7 +411,9 @@ impl TerraformRun {
         if !left.exit.is_ok() {
             let mut outcome = self.outcome(task, None);
             outcome.success = false;
-            outcome.errors.push(self.kept_message(&left.exit.to_string()));
+            outcome
+                .errors
+                .push(self.kept_message(&left.exit.to_string()));
             return Ok(done(outcome));
         }
         let content = |place: usize| left.contents.get(place).cloned().flatten();
@@ -416,7 +423,10 @@ impl TerraformRun {
         let mut steps = Vec::new();
         let mut warning = None;
         let after = state.filter(|_| self.goal.changes() && self.files.has_state);
-        if let Some(state) = after.as_ref().filter(|state| self.before.as_ref() != Some(*state)) {
+        if let Some(state) = after
+            .as_ref()
+            .filter(|state| self.before.as_ref() != Some(*state))
+        {
             match self.keep_state(task, state) {
                 Ok((step, text)) => {
                     steps.extend(step);

@@ -166,14 +166,15 @@ impl WorkingFolder {
         let places = task.tool().places();
         let folder = |kind: &str| {
             let planned = places.working.parent().and_then(|tasks| tasks.parent());
-            let planned = planned.map_or_else(|| task.settings.base_dir.join("planned"), PathBuf::from);
+            let planned =
+                planned.map_or_else(|| task.settings.base_dir.join("planned"), PathBuf::from);
             planned.join(kind).join(&places.instance)
         };
         match self {
             Self::OfJob(WorkFolder::Tasks) => places.working,
-            Self::OfJob(WorkFolder::Operation) => {
-                places.working.join(task.settings.operation.operation.as_str())
-            }
+            Self::OfJob(WorkFolder::Operation) => places
+                .working
+                .join(task.settings.operation.operation.as_str()),
             Self::OfJob(WorkFolder::Artifacts) => folder("artifacts"),
             Self::OfJob(WorkFolder::Secrets) => folder("secrets"),
             Self::OfJob(WorkFolder::Local) => folder("local"),
@@ -187,7 +188,9 @@ pub(super) fn tool_words(task: &TaskView<'_>) -> Result<Vec<String>, Error> {
     let stated = task.input("command")?.filter(Value::is_truthy);
     let words = match stated.as_ref().map(Value::reveal) {
         None => {
-            let installed = ["terraform", "tofu"].into_iter().find(|name| task.has_program(name));
+            let installed = ["terraform", "tofu"]
+                .into_iter()
+                .find(|name| task.has_program(name));
             vec![installed.unwrap_or("terraform").to_owned()]
         }
         Some(Value::List(words)) => words.iter().map(|word| word.reveal().to_string()).collect(),

@@ -52,7 +52,11 @@ impl ToolState {
             _ => Map::new(),
         };
         let resources = self.0["resources"].as_array();
-        let resources: List = resources.into_iter().flatten().map(marked_resource).collect();
+        let resources: List = resources
+            .into_iter()
+            .flatten()
+            .map(marked_resource)
+            .collect();
         state.insert("resources".into(), Value::from(resources));
         let outputs = state.get("outputs").and_then(Value::as_map).cloned();
         let mut outputs = outputs.unwrap_or_default();
@@ -104,7 +108,11 @@ fn marked_resource(resource: &Json) -> Value {
     };
     let mut entries = Map::clone(&entries);
     let instances = resource["instances"].as_array();
-    let instances: List = instances.into_iter().flatten().map(marked_instance).collect();
+    let instances: List = instances
+        .into_iter()
+        .flatten()
+        .map(marked_instance)
+        .collect();
     entries.insert("instances".into(), Value::from(instances));
     Value::from(entries)
 }

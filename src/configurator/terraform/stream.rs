@@ -32,7 +32,9 @@ impl ToolDiagnostic {
             is_error: text("severity") == Some("error"),
             summary: text("summary").unwrap_or_default().to_owned(),
             detail: text("detail").unwrap_or_default().to_owned(),
-            address: text("address").filter(|it| !it.is_empty()).map(str::to_owned),
+            address: text("address")
+                .filter(|it| !it.is_empty())
+                .map(str::to_owned),
             place: file.map(|file| match number {
                 Some(number) => format!("{file}:{number}"),
                 None => file.to_owned(),
@@ -156,7 +158,10 @@ impl ToolOutput {
 
     fn add(&mut self, line: &Json) {
         let diagnostic = ToolDiagnostic::of(line);
-        if diagnostic.as_ref().is_some_and(|it| it.summary == STATE_OPTION) {
+        if diagnostic
+            .as_ref()
+            .is_some_and(|it| it.summary == STATE_OPTION)
+        {
             return;
         }
         if let Some(message) = line["@message"].as_str() {
@@ -190,7 +195,8 @@ impl ToolOutput {
     fn add_outputs(&mut self, outputs: &Json) {
         for (name, output) in outputs.as_object().into_iter().flatten() {
             if let Some(value) = output.get("value") {
-                self.outputs.insert(name.as_str().into(), Value::from(value.clone()));
+                self.outputs
+                    .insert(name.as_str().into(), Value::from(value.clone()));
             }
         }
     }
@@ -203,7 +209,11 @@ impl ToolOutput {
     /// Returns true if the tool says that the folder has to be initialised.
     pub(super) fn needs_init(&self) -> bool {
         let asks = |text: &str| {
-            let words = ["terraform init", "tofu init", "Backend initialization required"];
+            let words = [
+                "terraform init",
+                "tofu init",
+                "Backend initialization required",
+            ];
             words.iter().any(|words| text.contains(words))
         };
         let mut errors = self.errors();

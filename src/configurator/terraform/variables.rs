@@ -36,7 +36,10 @@ impl ModuleVariables {
 
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Self::Text(text) => text.reveal().as_str().is_none_or(|text| text.trim().is_empty()),
+            Self::Text(text) => text
+                .reveal()
+                .as_str()
+                .is_none_or(|text| text.trim().is_empty()),
             Self::Values(values) => values.is_empty(),
         }
     }
@@ -45,7 +48,9 @@ impl ModuleVariables {
     pub(super) fn divided(self) -> (Map, Map) {
         match self {
             Self::Text(_) => (Map::new(), Map::new()),
-            Self::Values(values) => values.into_iter().partition(|(_, value)| !value.has_sensitive()),
+            Self::Values(values) => values
+                .into_iter()
+                .partition(|(_, value)| !value.has_sensitive()),
         }
     }
 }
@@ -71,7 +76,9 @@ fn escaped(json: serde_json::Value) -> serde_json::Value {
         serde_json::Value::String(text) => text.replace("${", "$${").replace("%{", "%%{").into(),
         serde_json::Value::Array(items) => items.into_iter().map(escaped).collect(),
         serde_json::Value::Object(entries) => {
-            let entries = entries.into_iter().map(|(key, value)| (key, escaped(value)));
+            let entries = entries
+                .into_iter()
+                .map(|(key, value)| (key, escaped(value)));
             serde_json::Value::Object(entries.collect())
         }
         other => other,

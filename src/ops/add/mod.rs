@@ -10,5 +10,10 @@ mod run;
 mod terraform;
 mod writer;
 
+pub(super) use insertion::{Insertion, NewTemplate, with_templates};
 pub use request::{AddReport, AddRequest, AnsibleSource, NewNode};
 pub use run::add;
+pub(super) use run::{
+    check_free_name, check_name, check_readable, relative_path, save, value_of_text,
+};
+pub(super) use terraform::{TerraformNode, VariableValue, terraform_template};

@@ -8,6 +8,7 @@ use super::request::{AddReport, AddRequest, AnsibleSource, NewNode};
 use super::terraform::{TerraformNode, VariableValue, example_template, terraform_template};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::terraform_module::TerraformModule;
+use crate::project::OutsideError;
 use crate::session::{self, EnsembleLocation, Session};
 use crate::system::fs::{self, Beneath, Replacement};
 use crate::value::{Map, Value};
@@ -26,10 +27,9 @@ const ABOUT: &str =
 pub fn add(request: &AddRequest) -> Result<AddReport, Failure> {
     let location = session::find(&request.session)?;
     let session = session::load(location.clone(), &request.session)?;
-    let base = session.manifest.base_dir().to_owned();
     let draft = match &request.node {
-        NewNode::Terraform { module } => terraform_draft(request, module.as_deref(), &base)?,
-        NewNode::Ansible(source) => ansible_draft(request, source, &base)?,
+        NewNode::Terraform { module } => terraform_draft(request, module.as_deref(), &session)?,
+        NewNode::Ansible(source) => ansible_draft(request, source, &session)?,
     };
     let name = request.name.clone().unwrap_or(draft.default_name);
     check_name(&name)?;
@@ -65,7 +65,7 @@ struct Draft {
 fn terraform_draft(
     request: &AddRequest,
     folder: Option<&Path>,
-    base: &Path,
+    session: &Session,
 ) -> Result<Draft, Failure> {
     let next = vec!["unfurl plan".to_owned()];
     let Some(folder) = folder else {
@@ -86,7 +86,9 @@ fn terraform_draft(
             next,
         });
     };
+    let base = session.manifest.base_dir();
     let folder = existing_folder(folder)?;
+    check_readable(session, &folder)?;
     let module = TerraformModule::read(&folder)?;
     let (variables, secrets) = variable_values(&module, &request.variables)?;
     let mut notes: Vec<String> = secrets
@@ -190,7 +192,7 @@ pub fn value_of_text(text: &str) -> Value {
 fn ansible_draft(
     request: &AddRequest,
     source: &AnsibleSource,
-    base: &Path,
+    session: &Session,
 ) -> Result<Draft, Failure> {
     let playbook = source
         .playbook
@@ -202,6 +204,10 @@ fn ansible_draft(
         .as_deref()
         .map(|path| existing(path, "the inventory"))
         .transpose()?;
+    let base = session.manifest.base_dir();
+    for path in playbook.iter().chain(&inventory) {
+        check_readable(session, path)?;
+    }
     let default_name = match &playbook {
         Some(path) => name_of_path(&path.with_extension(""), "ansible"),
         None => "ansible_example".to_owned(),
@@ -293,6 +299,14 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     let message = format!("`{name}` cannot be the name of a node template");
     let help = "choose a name of letters, digits, `_`, `-` and `.` that begins with a letter";
     Err(Failure::usage_with(message, help))
+}
+
+/// Checks that jobs of the ensemble may read a file or folder.
+pub fn check_readable(session: &Session, path: &Path) -> Result<(), Failure> {
+    session.scope.resolve(path).map(drop).map_err(|error| {
+        let help = format!("move it into the project; {}", OutsideError::help());
+        Failure::new(FailureKind::Refused, error, Some(help))
+    })
 }
 
 /// Checks that neither the model nor the record has something with the name.

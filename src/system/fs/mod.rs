@@ -42,6 +42,6 @@ pub use stat::{
 pub use unnamed::UnnamedFile;
 pub(super) use writing::temporary_name;
 pub use writing::{
-    Appender, TemporaryDir, create_dir_all, create_private_dir, parent_of, remove_dir_all, remove_file,
-    remove_file_if_exists, rename, sync_dir, sync_parent, write_atomic, write_plain,
+    Appender, TemporaryDir, create_dir_all, create_private_dir, parent_of, remove_dir_all,
+    remove_file, remove_file_if_exists, rename, sync_dir, sync_parent, write_atomic, write_plain,
 };
