@@ -20,4 +20,6 @@ mod terraform;
 
 pub use registry::choose;
 pub use source_problem::{SourceProblem, source_problem};
-pub use terraform::{PRIVATE_FILES, PrivateOrigin, lost_resources, newer_state};
+pub use terraform::{
+    PRIVATE_FILES, PrivateOrigin, is_same_lineage, lost_resources, newer_state, sealed_state,
+};

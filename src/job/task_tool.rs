@@ -6,6 +6,7 @@ use super::evaluation::Evaluation;
 use super::task::Task;
 use super::task_view::TaskEnvironment;
 use crate::expr::{DirectoryOwner, Error};
+use crate::name::Status;
 use crate::task::{StateCipher, ToolPlaces, ToolProvider};
 use crate::value::{Map, Value, canonical_sha256};
 
@@ -18,6 +19,20 @@ impl Evaluation<'_> {
         let goal = self.options.goal.workflow.as_str();
         let workflow = self.workflow_of(task.spec.group);
         workflow.map_or(goal, |workflow| workflow) == "undeploy"
+    }
+}
+
+impl Evaluation<'_> {
+    /// Returns true if the target of a task exists, and an operation that applied a configuration is on record for it.
+    pub(super) fn was_applied(&self, task: &Task) -> bool {
+        let entity = self.topology.entity(task.spec.target);
+        let exists = entity.local.is_some_and(Status::is_present);
+        let has_main = |keys: &[String]| keys.iter().any(|key| key == "main");
+        exists
+            && ["create", "configure", "start"].iter().any(|operation| {
+                let last = self.last_operation(task.spec.target, operation);
+                last.is_some_and(|last| has_main(&last.digest_keys) || has_main(&last.exact_keys))
+            })
     }
 }
 

@@ -4,7 +4,6 @@
 //! encrypted with age: to the readers of the project, or else to a key of this clone.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use zeroize::Zeroizing;
 
@@ -36,7 +35,6 @@ pub struct StateKeys {
     keys: Keys,
     /// The folder of the ensemble.
     folder: PathBuf,
-    has_warned: AtomicBool,
 }
 
 impl StateKeys {
@@ -44,7 +42,6 @@ impl StateKeys {
         Self {
             keys,
             folder: folder.to_owned(),
-            has_warned: AtomicBool::new(false),
         }
     }
 
@@ -168,10 +165,11 @@ impl StateKeys {
         self.seal(clear)
     }
 
-    /// Encrypts a state with the key of this clone, and creates the key if there is none.
+    /// Encrypts a state with the key of this clone, and creates the key if there is none, with a warning.
     fn seal_for_clone(&self, clear: &[u8]) -> Result<SealedState, String> {
         let path = self.folder.join(CLONE_KEY);
-        let recipient = if fs::is_file(&path) {
+        let known = fs::is_file(&path);
+        let recipient = if known {
             Identities::of_file(&path)
                 .first_recipient()
                 .map_err(|error| error.to_string())?
@@ -180,12 +178,11 @@ impl StateKeys {
             self.create_key(&path)?
         };
         let text = encrypt_age(clear, &[recipient]).map_err(|error| error.to_string())?;
-        let is_first = !self.has_warned.swap(true, Ordering::Relaxed);
-        let warning = is_first.then(|| {
+        let warning = (!known).then(|| {
             format!(
-                "the state is encrypted to the key `{}` of this clone alone, because the project has neither a vault \
-                 password nor readers; keep a copy of that file, or run `unfurl secret rekey --add-reader NAME=RECIPIENT` or set \
-                 `UNFURL_VAULT_DEFAULT_PASSWORD`, so that others can go on",
+                "the state is encrypted to the new key `{}` of this clone alone, because the project has neither a vault \
+                 password nor readers; keep a copy of that file, or set `UNFURL_VAULT_DEFAULT_PASSWORD` or name readers \
+                 with `unfurl secret rekey`, so that others can go on",
                 path.display()
             )
         });

@@ -47,13 +47,10 @@ pub fn find(env: &Env) -> Result<PathBuf, PrivateRootError> {
     }
     let runtime = env.non_empty(RUNTIME_VARIABLE).map(Path::new);
     let runtime = runtime.filter(|path| fs::is_in_memory(path) && check(path).is_ok());
-    let root = match runtime {
-        Some(runtime) => runtime.join("unfurl"),
-        None if fs::is_in_memory(Path::new(SHARED_MEMORY)) => {
-            Path::new(SHARED_MEMORY).join(format!("unfurl-{}", user::effective_id()))
-        }
-        None => return Err(PrivateRootError::NoMemory),
-    };
+    let root = runtime.map(|runtime| runtime.join("unfurl"));
+    let root = root
+        .or_else(shared_memory)
+        .ok_or(PrivateRootError::NoMemory)?;
     if let Err(error) = fs::create_private_dir(&root)
         && !fs::is_dir(&root)
     {
@@ -61,6 +58,22 @@ pub fn find(env: &Env) -> Result<PathBuf, PrivateRootError> {
     }
     check(&root)?;
     Ok(root)
+}
+
+/// Returns the private folders of this user that exist: those in memory, and the one that the variable names.
+pub fn existing(env: &Env) -> Vec<PathBuf> {
+    let named = env.non_empty(FOLDER_VARIABLE).map(PathBuf::from);
+    let runtime = env.non_empty(RUNTIME_VARIABLE).map(Path::new);
+    let runtime = runtime.map(|runtime| runtime.join("unfurl"));
+    let all = named.into_iter().chain(runtime).chain(shared_memory());
+    all.filter(|root| fs::is_dir(root) && check(root).is_ok())
+        .collect()
+}
+
+fn shared_memory() -> Option<PathBuf> {
+    let memory = Path::new(SHARED_MEMORY);
+    let own = memory.join(format!("unfurl-{}", user::effective_id()));
+    fs::is_in_memory(memory).then_some(own)
 }
 
 /// Returns an error unless a path is a folder, no link, that only this user can access.

@@ -11,7 +11,7 @@ mod view;
 mod work;
 
 pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun, WorkInputs};
-pub use effect::{EffectResult, EffectRole, RunStep, Subtask, TaskEffect};
+pub use effect::{EffectResult, EffectRole, RunProgress, RunStep, Subtask, TaskEffect};
 pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
 pub use tool::{StateCipher, ToolPlaces, ToolProvider};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};

@@ -99,6 +99,7 @@ mod tasks;
 mod teardown;
 mod terminal;
 mod terraform_import;
+mod terraform;
 mod unrenderable;
 mod upstream;
 mod validate;

@@ -67,6 +67,11 @@ impl Configurator for TerraformConfigurator {
         let made = ModuleFiles::of(task, &folder, &cwd)?;
         let mut files = made.rendered(&folder);
         files.extend(lock_file(task, &folder));
+        let mut own_files = Vec::new();
+        if !task.settings.writes_files && folder.is_of_job() {
+            // Such a job renders nothing into the folders of the ensemble.
+            own_files = std::mem::take(&mut files);
+        }
         if task.settings.dry_run {
             // It is read now, so that an error in it is one of the plan.
             task.input("dryrun_outputs")?;
@@ -80,6 +85,10 @@ impl Configurator for TerraformConfigurator {
             }),
             digest: made.digest,
             location: location.as_str().to_owned(),
+            own_files: own_files
+                .into_iter()
+                .map(|file| (file.path, String::from_utf8_lossy(&file.bytes).into_owned()))
+                .collect(),
         };
         Ok(RenderedTask {
             files,
@@ -88,25 +97,16 @@ impl Configurator for TerraformConfigurator {
     }
 
     fn work(&self, inputs: &WorkInputs<'_>, _rendered: Option<&Value>) -> TaskWork {
-        let main = inputs.get("main").map(Value::redacted).unwrap_or_default();
-        let main = main.as_str().map(first_line).unwrap_or_default();
-        if main.is_empty() {
-            return TaskWork::Configurator(self.class_name());
-        }
-        TaskWork::Module(Value::from(main))
+        let main = inputs.get("main").map(Value::redacted);
+        let folder = main.as_ref().and_then(Value::as_str);
+        TaskWork::Module(match folder.map(str::trim) {
+            Some(text) if !text.is_empty() && !text.contains('\n') => Value::from(text),
+            _ => Value::Null,
+        })
     }
 
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {
         Box::new(TerraformRun::new(&rendered.data))
-    }
-}
-
-fn first_line(text: &str) -> String {
-    let mut lines = text.trim().lines();
-    let first = lines.next().unwrap_or_default().to_owned();
-    match lines.next() {
-        Some(_) => format!("{first} …"),
-        None => first,
     }
 }
 

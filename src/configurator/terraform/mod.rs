@@ -18,4 +18,6 @@ mod tests;
 mod variables;
 
 pub(super) use configurator::TerraformConfigurator;
-pub use recovered::{PRIVATE_FILES, PrivateOrigin, lost_resources, newer_state};
+pub use recovered::{
+    PRIVATE_FILES, PrivateOrigin, is_same_lineage, lost_resources, newer_state, sealed_state,
+};

@@ -12,6 +12,17 @@ use crate::secret::plain_json;
 use crate::task::{RenderedFile, TaskView};
 use crate::value::{Map, Value, hex};
 
+/// The names of the files that are made for a task.
+pub(super) const GENERATED_FILES: [&str; 7] = [
+    "main.unfurl.tmp.tf",
+    "main.unfurl.tmp.tf.json",
+    "main.tmp.tf",
+    "main.tmp.tf.json",
+    "vars.tmp.tfvars",
+    "vars.tmp.tfvars.json",
+    ".terraform.lock.hcl",
+];
+
 /// The name of the module in the call that is made for a folder.
 const MODULE: &str = "main";
 

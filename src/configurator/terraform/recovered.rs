@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::command_line::{BACKUP, ORIGIN, STATE, STREAM};
+use super::settings::StateLocation;
 use super::state_file::ToolState;
 use super::stream::ToolOutput;
+use crate::task::StateCipher;
+use crate::value::Value;
 
 /// The names of the files in a private folder.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +39,10 @@ pub struct PrivateOrigin {
     pub instance: String,
     /// The file of the state between jobs, relative to the ensemble. None if a backend has the state.
     pub state: Option<PathBuf>,
+    /// The value of `stateLocation`.
+    pub location: String,
+    /// The words that start the tool.
+    pub tool: String,
 }
 
 impl PrivateOrigin {
@@ -47,6 +54,25 @@ impl PrivateOrigin {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
+}
+
+/// Returns a state as its file has it, and a warning. `location` is the value of `stateLocation`.
+pub fn sealed_state(
+    cipher: &dyn StateCipher,
+    location: &str,
+    state: &[u8],
+) -> Result<(String, Option<String>), String> {
+    let is_open = StateLocation::parse(location).is_ok_and(|it| it == StateLocation::Artifacts);
+    match ToolState::read(state).filter(|_| is_open) {
+        Some(read) => cipher.seal_values(&Value::from(read.marked()), state),
+        None => cipher.seal(state),
+    }
+}
+
+/// Returns true if both texts are states that go on from the same beginning.
+pub fn is_same_lineage(first: &[u8], second: &[u8]) -> bool {
+    let lineage = |bytes: &[u8]| ToolState::read(bytes).map(|it| it.lineage().to_owned());
+    lineage(first) == lineage(second)
 }
 
 /// Returns the newer of two states. One that cannot be read loses, and so does the second of two strangers.

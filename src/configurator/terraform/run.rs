@@ -9,10 +9,11 @@ use super::command_line::{
 };
 use super::differences::{differences, differences_of_output};
 use super::judgement::{Judged, init_failure, judge};
-use super::recovered::{PrivateOrigin, newer_state};
+use super::module_files::GENERATED_FILES;
+use super::recovered::{PrivateOrigin, newer_state, sealed_state};
 use super::settings::{Goal, StateLocation, tool_words};
 use super::state_file::ToolState;
-use super::stream::ToolOutput;
+use super::stream::{ToolOutput, progress_of};
 use crate::configurator::template::error_outcome;
 use crate::expr::Error;
 use crate::host::fact::FactReading;
@@ -20,9 +21,9 @@ use crate::host::{
     Action, ActionResult, Command, Exit, PrivateOutput, PrivateStep, PrivateWork, RunOutput,
 };
 use crate::task::{
-    EffectResult, EffectRole, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
+    EffectResult, EffectRole, OperationRun, RunProgress, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// The file with the digest of what was initialised, in the data folder of the tool.
 const STAMP: &str = "unfurl-init";
@@ -45,11 +46,17 @@ pub(super) struct RenderedRun {
     /// The digest of the configuration.
     pub(super) digest: String,
     pub(super) location: String,
+    /// Files that the run itself writes into the folder, and removes.
+    pub(super) own_files: Vec<(String, String)>,
 }
 
 impl RenderedRun {
     pub(super) fn to_value(&self) -> Value {
         let (name, content) = self.secret.clone().unzip();
+        let own_files = self.own_files.iter();
+        let own_files: Map = own_files
+            .map(|(name, content)| (name.as_str().into(), Value::from(content.as_str())))
+            .collect();
         Value::from(Map::from_iter([
             ("cwd".into(), Value::from(self.cwd.as_str())),
             ("variables".into(), Value::from(self.variables.clone())),
@@ -57,13 +64,19 @@ impl RenderedRun {
             ("secret".into(), content.unwrap_or_default()),
             ("digest".into(), Value::from(self.digest.as_str())),
             ("location".into(), Value::from(self.location.as_str())),
+            ("own_files".into(), Value::from(own_files)),
         ]))
     }
 
     pub(super) fn of_value(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let secret = value.get("secret").cloned().unwrap_or_default();
+        let own_files = value.get("own_files").and_then(Value::as_map);
+        let own_files = own_files.into_iter().flatten();
         Self {
+            own_files: own_files
+                .map(|(name, content)| (name.to_string(), content.to_string()))
+                .collect(),
             cwd: text("cwd").unwrap_or_default(),
             variables: text("variables"),
             secret: text("secret_name").map(|name| (name, secret)),
@@ -145,6 +158,10 @@ impl OperationRun for TerraformRun {
             Err(error) => self.give_up(task, error_outcome(&error)),
         }
     }
+
+    fn progress(&mut self, line: &str) -> Option<RunProgress> {
+        progress_of(line)
+    }
 }
 
 fn done(outcome: TaskOutcome) -> RunStep {
@@ -184,7 +201,9 @@ impl TerraformRun {
                 let plan = output.stdout.whole().ok();
                 let found = plan.filter(|_| output.exit.is_ok());
                 let found = found.and_then(|plan| differences(&plan));
-                self.differences = found.unwrap_or_else(|| differences_of_output(&self.output));
+                let found = found.unwrap_or_else(|| differences_of_output(&self.output));
+                let secrets = self.secrets();
+                self.differences = found.iter().map(|text| secrets.redact(text)).collect();
                 self.collect(task)
             }
             (Stage::Collect, Some(ActionResult::Private(output))) => self.collected(task, &output),
@@ -226,6 +245,8 @@ impl TerraformRun {
             ensemble: task.settings.base_dir.to_path_buf(),
             instance: self.instance.clone(),
             state: self.state_file(),
+            location: self.location.as_str().to_owned(),
+            tool: self.tool.join(" "),
         };
         let mut steps = vec![
             PrivateStep::Create,
@@ -241,8 +262,34 @@ impl TerraformRun {
             },
         ];
         steps.extend(self.state_file().map(|path| PrivateStep::Load { path }));
+        steps.extend(self.drop_own_files(task));
+        for (name, content) in &self.rendered.own_files {
+            steps.extend(self.inside(task, name).map(|path| PrivateStep::Keep {
+                path,
+                bytes: content.clone().into_bytes(),
+                mode: OPEN_MODE,
+            }));
+        }
         self.stage = Stage::Open;
         Ok(self.work(task, steps))
+    }
+
+    /// Returns the path of a file of the working folder, relative to the ensemble. None if the folder is elsewhere.
+    fn inside(&self, task: &TaskView<'_>, name: &str) -> Option<PathBuf> {
+        let cwd = PathBuf::from(&self.rendered.cwd);
+        let inside = cwd.strip_prefix(task.settings.base_dir).ok()?;
+        Some(inside.join(name))
+    }
+
+    /// Returns the steps that remove the files which the run itself writes, those of a killed run too.
+    fn drop_own_files(&self, task: &TaskView<'_>) -> Vec<PrivateStep> {
+        if self.rendered.own_files.is_empty() {
+            return Vec::new();
+        }
+        let paths = GENERATED_FILES
+            .iter()
+            .filter_map(|name| self.inside(task, name));
+        paths.map(|path| PrivateStep::Drop { path }).collect()
     }
 
     /// Puts the state and the secret variables into the private folder.
@@ -263,7 +310,11 @@ impl TerraformRun {
         let stamp = contents.next().flatten();
         self.stamp = stamp.and_then(|stamp| String::from_utf8(stamp).ok());
         let mut steps = Vec::new();
-        if let (Some(path), Some(sealed)) = (self.state_file(), contents.next().flatten()) {
+        let sealed = contents.next().flatten();
+        if let Some(problem) = self.missing_state(task, sealed.is_some()) {
+            return Ok(self.give_up(task, TaskOutcome::refused(problem)));
+        }
+        if let (Some(path), Some(sealed)) = (self.state_file(), sealed) {
             match task.tool().cipher().open(&path, &sealed) {
                 Ok(clear) => {
                     steps.push(PrivateStep::Write {
@@ -286,6 +337,20 @@ impl TerraformRun {
         }
         self.stage = Stage::Place;
         Ok(self.work(task, steps))
+    }
+
+    /// Returns a message if the state of an instance that exists is missing. The tool would take everything for missing,
+    /// create it again, and destroy nothing.
+    fn missing_state(&self, task: &TaskView<'_>, has_state: bool) -> Option<String> {
+        let path = self
+            .state_file()
+            .filter(|_| !has_state && task.settings.was_applied)?;
+        Some(format!(
+            "the state `{}` is missing, although an earlier job has applied the configuration; restore the file, for example \
+             with `git restore` of its encrypted copy below `.secrets`, or copy it from the clone that has it; if nothing of it exists any \
+             more, write `{{\"version\": 4}}` into the file",
+            path.display()
+        ))
     }
 
     /// Initialises the working folder, unless that was done for the same configuration.
@@ -334,14 +399,21 @@ impl TerraformRun {
 
     /// Adds the secret variables to the texts that no output shows.
     fn with_secrets(&self, mut command: Command) -> Command {
+        command.secrets.append(&self.secrets());
+        command
+    }
+
+    /// Returns the values of the secret variables.
+    fn secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
         if let Some((_, content)) = &self.rendered.secret {
-            let parsed: Option<serde_json::Value> =
-                serde_json::from_str(&content.reveal().to_string()).ok();
+            let parsed = serde_json::from_str(&content.reveal().to_string());
+            let parsed: Option<serde_json::Value> = parsed.ok();
             if let Some(parsed) = parsed {
-                command.secrets.gather(&Value::from(parsed).sensitive());
+                secrets.gather(&Value::from(parsed).sensitive());
             }
         }
-        command
+        secrets
     }
 
     fn run_tool(&mut self, task: &TaskView<'_>) -> Result<RunStep, Error> {
@@ -349,7 +421,9 @@ impl TerraformRun {
         words.extend(self.files.words(self.goal));
         let mut command = self.with_secrets(command(task, &self.files, words)?);
         if self.goal.changes() {
-            let _ = (stop_timeout(task)?, self.files.private.join(STREAM));
+            command.interrupt_grace = Some(stop_timeout(task)?);
+            command.stdout_file = Some(self.files.private.join(STREAM));
+            command.reports_lines = true;
         }
         self.stage = Stage::Run;
         Ok(RunStep::Perform(Box::new(TaskEffect::on_local(
@@ -382,7 +456,7 @@ impl TerraformRun {
             let mut words = self.tool.clone();
             words.extend(["show", "-json", "-no-color"].map(str::to_owned));
             words.push(plan);
-            let mut command = command(task, &self.files, words)?;
+            let command = command(task, &self.files, words)?;
             self.stage = Stage::Show;
             return Ok(auxiliary(Action::Run(command)));
         }
@@ -392,15 +466,13 @@ impl TerraformRun {
     /// Reads what the tool has left.
     fn collect(&mut self, task: &TaskView<'_>) -> Result<RunStep, Error> {
         let mut steps = Vec::new();
-        let base = task.settings.base_dir;
-        let inside = self.files.cwd.strip_prefix(base).ok().map(PathBuf::from);
         for file in [STATE, BACKUP] {
             steps.push(PrivateStep::Read {
                 file: file.to_owned(),
             });
         }
         for name in [ERRORED_STATE, LOCK_FILE] {
-            let path = inside.as_ref().map(|inside| inside.join(name));
+            let path = self.inside(task, name);
             steps.extend(path.map(|path| PrivateStep::Load { path }));
         }
         self.stage = Stage::Collect;
@@ -444,10 +516,11 @@ impl TerraformRun {
         if self.is_initialised {
             steps.extend(self.keep_initialised(content(3)));
         }
-        if has_errored && let Ok(inside) = self.files.cwd.strip_prefix(task.settings.base_dir) {
-            let path = inside.join(ERRORED_STATE);
-            steps.push(PrivateStep::Drop { path });
+        if has_errored {
+            let path = self.inside(task, ERRORED_STATE);
+            steps.extend(path.map(|path| PrivateStep::Drop { path }));
         }
+        steps.extend(self.drop_own_files(task));
         steps.push(PrivateStep::Remove);
         let mut outcome = self.outcome(task, after.as_deref());
         outcome.warnings.extend(warning);
@@ -490,12 +563,7 @@ impl TerraformRun {
             return Ok((None, None));
         };
         let cipher = task.tool().cipher();
-        let (text, warning) = match (self.location, ToolState::read(state)) {
-            (StateLocation::Artifacts, Some(read)) => {
-                cipher.seal_values(&Value::from(read.marked()), state)?
-            }
-            _ => cipher.seal(state)?,
-        };
+        let (text, warning) = sealed_state(cipher, self.location.as_str(), state)?;
         let mode = match self.location {
             StateLocation::Artifacts => OPEN_MODE,
             _ => SECRET_MODE,
@@ -529,7 +597,9 @@ impl TerraformRun {
         }
         self.files.private = PathBuf::new();
         self.stage = Stage::Close(Box::new(outcome));
-        self.work(task, vec![PrivateStep::Remove])
+        let mut steps = self.drop_own_files(task);
+        steps.push(PrivateStep::Remove);
+        self.work(task, steps)
     }
 }
 

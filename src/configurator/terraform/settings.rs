@@ -161,9 +161,19 @@ impl WorkingFolder {
         })
     }
 
+    pub(super) fn is_of_job(&self) -> bool {
+        matches!(self, Self::OfJob(_))
+    }
+
     /// Returns the path of the folder while the job runs.
+    ///
+    /// A job that writes no files uses a folder that is as deep as the usual one, so that relative paths are the same.
     pub(super) fn path(&self, task: &TaskView<'_>) -> PathBuf {
         let places = task.tool().places();
+        if !task.settings.writes_files && self.is_of_job() {
+            let local = task.settings.base_dir.join("active/local");
+            return local.join(places.instance);
+        }
         let folder = |kind: &str| {
             let planned = places.working.parent().and_then(|tasks| tasks.parent());
             let planned =

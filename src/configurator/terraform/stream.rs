@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::task::RunProgress;
 use crate::value::{Map, Value};
 
 /// The maximum number of lines that are kept for messages.
@@ -227,12 +228,19 @@ impl ToolOutput {
     }
 }
 
-/// Returns the line about a finished or failed step of the tool, for the log. None for lines without news.
-pub(super) fn progress_text(line: &Json) -> Option<(String, bool)> {
+/// Returns the progress that a line reports. Only a finished change of a resource must not be forgotten.
+pub(super) fn progress_of(line: &str) -> Option<RunProgress> {
+    let line: Json = serde_json::from_str(line.trim()).ok()?;
     let message = line["@message"].as_str()?.to_owned();
-    match line["type"].as_str()? {
-        "apply_start" | "apply_complete" | "apply_progress" => Some((message, false)),
-        "apply_errored" => Some((message, true)),
-        _ => None,
-    }
+    let (is_detail, is_durable) = match line["type"].as_str()? {
+        "apply_complete" => (false, true),
+        "apply_start" | "apply_errored" => (false, false),
+        "apply_progress" | "provision_start" | "refresh_start" => (true, false),
+        _ => return None,
+    };
+    Some(RunProgress {
+        message,
+        is_detail,
+        is_durable,
+    })
 }

@@ -12,6 +12,7 @@ mod irregular;
 mod listing;
 mod modes;
 mod reading;
+mod record_lock;
 mod regular;
 mod resolve;
 mod space;
@@ -33,6 +34,7 @@ pub use reading::{
     modified_time, normalize, read, read_link, read_to_string, read_within, refuse_special,
     refuse_special_or_larger,
 };
+pub use record_lock::lock_holder;
 pub(super) use regular::check_regular;
 pub use regular::open_regular;
 pub use space::{FreeSpace, free_space, is_writable};
