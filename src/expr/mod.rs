@@ -52,7 +52,7 @@ pub use memo::Memo;
 pub use ports::{
     Clock, DirectoryOwner, EffectError, Effects, FileContent, FixedSources, LocalContext,
     NullContext, NullScope, Random, RandomError, ReadEnvironment, ReadError, ReadFiles,
-    SECRETS_PERMISSION, SecretError, SecretRequest, SystemContext, Yaml, YamlError,
+    SECRETS_PERMISSION, SecretError, SecretRequest, SystemContext, VaultPassword, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;

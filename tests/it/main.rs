@@ -10,6 +10,7 @@
 mod requires;
 
 mod add;
+mod ansible;
 mod approval;
 mod artifacts;
 mod bad_input;
