@@ -58,6 +58,7 @@ shellcheck|docs test|shellcheck|commands of models are checked with the real she
 sshd|test|openssh-server|test hosts run a real sshd
 ssh|test|openssh-client|results for ssh configuration files are compared with ssh
 ssh-keygen|test|openssh-client|hosts and users of tests need keys
+ansible-playbook|test|ansible-core|playbooks run with the real Ansible
 git-lfs|test|git-lfs|locks across machines are checked with the real git-lfs
 ip|test|iproute2|test hosts have separate networks
 strace|test|strace|the system calls of commands that only read are checked

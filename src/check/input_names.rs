@@ -85,6 +85,20 @@ const TERRAFORM: InputNames = InputNames {
     required: &[],
 };
 
+const ANSIBLE: InputNames = InputNames {
+    known: &[
+        "playbook",
+        "inventory",
+        "arguments",
+        "playbookArgs",
+        "resultKeys",
+        "command",
+        "dryrun",
+        "resultTemplate",
+    ],
+    required: &["playbook"],
+};
+
 /// Returns the inputs of a configurator by its short name. `None` if they are not known.
 pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
     Some(match configurator {
@@ -94,6 +108,7 @@ pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
         "Task" => TASK,
         "States" => STATES,
         "Terraform" => TERRAFORM,
+        "Ansible" => ANSIBLE,
         _ => return None,
     })
 }

@@ -1,8 +1,9 @@
-//! Configurators: the implementations of operations by shell commands, templates, delegation, task lists
-//! and states.
+//! Configurators: the implementations of operations by shell commands, templates, delegation, task lists,
+//! states and playbooks.
 //!
 //! [`choose`] selects one for an operation. A configurator decides what to do and runs nothing itself.
 
+mod ansible;
 mod delegate;
 mod named_task;
 mod registry;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::ansible::AnsibleConfigurator;
 use super::delegate::DelegateConfigurator;
 use super::named_task::TaskConfigurator;
 use super::script::Script;
@@ -26,6 +27,9 @@ pub fn find_configurator(name: &str) -> Option<Arc<dyn Configurator>> {
         "States" | "unfurl.configurators.states.StatesConfigurator" => Arc::new(StatesConfigurator),
         "Terraform" | "unfurl.configurators.terraform.TerraformConfigurator" => {
             Arc::new(TerraformConfigurator)
+        }
+        "Ansible" | "unfurl.configurators.ansible.AnsibleConfigurator" => {
+            Arc::new(AnsibleConfigurator)
         }
         _ => return None,
     })

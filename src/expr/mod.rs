@@ -52,12 +52,12 @@ pub use memo::Memo;
 pub use ports::{
     Clock, DirectoryOwner, EffectError, Effects, FileContent, FixedSources, LocalContext,
     NullContext, NullScope, Random, RandomError, ReadEnvironment, ReadError, ReadFiles,
-    SECRETS_PERMISSION, SecretError, SecretRequest, SystemContext, Yaml, YamlError,
+    SECRETS_PERMISSION, SecretError, SecretRequest, SystemContext, VaultPassword, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;
 pub use scope::{Attribute, Scope};
-pub use syntax::{is_stand_alone, is_template, needs_evaluation};
+pub use syntax::{is_expression, is_stand_alone, is_template, needs_evaluation};
 pub use template::{
     DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary, python_literal, pyyaml_text,
 };

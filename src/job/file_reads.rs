@@ -66,6 +66,10 @@ impl Evaluation<'_> {
                 };
                 self.context.memo.any_read(&own, MAX_READS, &mut note);
             }
+            let context = &*self.context.local_context;
+            let base_dir = &self.options.base_dir;
+            let configurator = &task.spec.configurator;
+            paths.extend(configurator.files_of_input(name, value, context, base_dir));
             if &**name == "command" {
                 paths.extend(self.script_of(task, value));
             }

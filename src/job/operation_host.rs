@@ -9,6 +9,7 @@ use crate::expr::{Error, Evaluator};
 use crate::host::services::{HostResolver, HostServices, NoRoles};
 use crate::host::{ActionRequest, ChainExecutor, ExecutorChain, Location, LocationError};
 use crate::task::{EffectRole, TaskEffect};
+use crate::topology::InventoryHost;
 use crate::tosca::Operation;
 use crate::value::Handle;
 
@@ -53,6 +54,21 @@ impl Evaluation<'_> {
             return Ok(Location::Local);
         };
         self.instance_location(host, evaluator, HOST_SUBJECT)
+    }
+
+    /// Returns the machine on which a playbook of an operation runs, as a host of an inventory. None stands for this
+    /// machine.
+    pub(super) fn inventory_host(
+        &self,
+        target: Handle,
+        operation: &Operation,
+        evaluator: &Evaluator,
+    ) -> Result<Option<InventoryHost>, Error> {
+        let word = operation_host_name(operation);
+        let found = self.topology.playbook_host(target, word, evaluator)?;
+        let host = found.map_err(|problem| host_error(HOST_SUBJECT, problem))?;
+        let host = host.map(|host| self.topology.inventory_host(host, evaluator));
+        host.transpose()
     }
 
     /// Returns the machine that an instance is or is hosted on. `subject` is the input named in errors.

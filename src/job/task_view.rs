@@ -8,7 +8,7 @@ use crate::expr::{Context, Error, Evaluator, Reads};
 use crate::host::Variables;
 use crate::host::services::HostServices;
 use crate::task::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
-use crate::topology::EntityKind;
+use crate::topology::{EntityKind, InventoryHost};
 use crate::value::{EnvRuleOptions, Handle};
 
 impl Evaluation<'_> {
@@ -39,6 +39,7 @@ impl Evaluation<'_> {
         };
         let settings = TaskSettings {
             operation: &task.spec.reference,
+            outputs: &task.spec.operation.outputs,
             dry_run: self.options.goal.dry_run,
             check_only: task.spec.check_only,
             writes_files: !task.spec.check_only && !self.options.goal.drift,
@@ -118,16 +119,27 @@ impl EnvironmentProvider for TaskEnvironment<'_> {
         let place = self
             .evaluation
             .operation_location(*target, operation, self.evaluator)?;
-        // Variables of this machine are meaningless on another one, so only added ones are passed.
-        let added = EnvRuleOptions {
-            add_only: true,
-            ..EnvRuleOptions::default()
-        };
         Ok(OperationHost {
             location: place,
-            variables: self.variables_with(added)?,
+            // Variables of this machine are meaningless on another one, so only added ones are passed.
+            variables: self.added_variables()?,
             key: self.evaluation.idempotency_key(self.task),
         })
+    }
+
+    fn added_variables(&self) -> Result<Variables, Error> {
+        self.variables_with(EnvRuleOptions {
+            add_only: true,
+            ..EnvRuleOptions::default()
+        })
+    }
+
+    fn inventory_host(&self) -> Result<Option<InventoryHost>, Error> {
+        let TaskSpec {
+            target, operation, ..
+        } = &self.task.spec;
+        self.evaluation
+            .inventory_host(*target, operation, self.evaluator)
     }
 
     fn host_services(&self, hosts: &[String]) -> Result<HostServices, Error> {

@@ -139,6 +139,7 @@ pub(super) fn create_engine(
         capture: request.run.capture.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT),
         environment,
         chain,
+        adopted: request.adopted.clone(),
         vars: job_variables(session),
     };
     let parts = EngineParts {

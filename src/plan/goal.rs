@@ -208,6 +208,9 @@ pub struct Removal {
 pub struct AdHoc {
     pub operation: Option<OperationRef>,
     pub command: Vec<String>,
+    /// The module of Ansible that runs with the words of `command` as its arguments. None for a plain command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
     /// The instance on whose machine the command runs. None stands for this machine.
     #[serde(rename = "operation_host")]
     pub host: Option<InstanceName>,
@@ -287,6 +290,7 @@ mod tests {
                 operation: Some(OperationRef::new("Standard", "create")),
                 command: vec!["true".into()],
                 host: Some("a".into()),
+                ..AdHoc::default()
             },
             ..JobGoal::default()
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::goal::AdHoc;
 use crate::diagnostic::Span;
 use crate::name::{InstanceName, NodeState, OperationRef};
 use crate::tosca::{Implementation, ImplementationKind, Operation, Operations};
@@ -48,10 +49,27 @@ pub fn parse_operation_name(text: &str) -> OperationRef {
     OperationRef::new(standard.map_or("", |(interface, _)| *interface), text)
 }
 
-/// Returns an operation that runs a user's command, on the machine of an instance or on this machine.
-pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -> Arc<Operation> {
-    let configurator = if host.is_some() { "Cmd" } else { "Shell" };
-    let words = words.iter().map(|word| Value::from(word.as_str()));
+/// Returns an operation that runs a user's command or module of Ansible, on the machine of an instance or on this
+/// machine.
+pub(super) fn command_operation(ad_hoc: &AdHoc) -> Arc<Operation> {
+    let host = ad_hoc.host.as_ref();
+    let configurator = match (&ad_hoc.module, host) {
+        (Some(_), _) => "Ansible",
+        (None, Some(_)) => "Cmd",
+        (None, None) => "Shell",
+    };
+    let inputs = match &ad_hoc.module {
+        Some(module) => {
+            let arguments = Value::from(ad_hoc.command.join(" "));
+            let task = Value::map([(module.as_str(), arguments)]);
+            Map::from_iter([("playbook".into(), Value::list([task]))])
+        }
+        None => {
+            let words = ad_hoc.command.iter();
+            let words = words.map(|word| Value::from(word.as_str()));
+            Map::from_iter([("command".into(), Value::list(words))])
+        }
+    };
     Arc::new(Operation {
         reference: OperationRef::new("", "run"),
         implementation: Some(Implementation {
@@ -66,7 +84,7 @@ pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -
             pre_conditions: None,
             span: Span::NONE,
         }),
-        inputs: Map::from_iter([("command".into(), Value::list(words))]),
+        inputs,
         input_defs: IndexMap::new(),
         input_spans: IndexMap::new(),
         outputs: Map::new(),

@@ -27,8 +27,7 @@ impl Planner<'_> {
     }
 
     fn run_command(&mut self) -> Result<(), Error> {
-        let operation =
-            command_operation(&self.goal.ad_hoc.command, self.goal.ad_hoc.host.as_ref());
+        let operation = command_operation(&self.goal.ad_hoc);
         let names = if self.goal.instances.is_empty() {
             vec![ROOT.into()]
         } else {

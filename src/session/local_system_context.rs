@@ -12,8 +12,8 @@ use super::secret_source::SecretSource;
 use crate::exec::perform_effect;
 use crate::expr::{
     Clock, DirectoryOwner, Effect, EffectError, EffectOutput, Effects, FileContent, Random,
-    RandomError, ReadEnvironment, ReadError, ReadFiles, SecretError, SecretRequest, Yaml,
-    YamlError,
+    RandomError, ReadEnvironment, ReadError, ReadFiles, SecretError, SecretRequest, VaultPassword,
+    Yaml, YamlError,
 };
 use crate::git::Repository;
 use crate::host::Variables;
@@ -145,6 +145,16 @@ impl ReadEnvironment for LocalSystem {
         let parsed = VaultText::parse(text).map_err(|error| error.to_string())?;
         let opened = parsed.open(password).map_err(|error| error.to_string())?;
         Ok(opened.to_vec())
+    }
+
+    fn vault_passwords(&self) -> Vec<VaultPassword> {
+        let keys = self.keys.get();
+        let passwords = keys.passwords().iter().filter(|_| !keys.skips());
+        let of = passwords.map(|secret| VaultPassword {
+            id: secret.id.clone(),
+            password: secret.password.clone(),
+        });
+        of.collect()
     }
 
     fn temp_dir(&self) -> PathBuf {

@@ -2,7 +2,7 @@
 //! starts an [`OperationRun`], which the engine steps through. Also the errors for operations that have
 //! no usable configurator.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -48,6 +48,18 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
     /// The digest covers them, so a change of such a dependency counts as a change of the operation.
     /// `base_dir` is the ensemble's folder.
     fn add_inputs(&self, _inputs: &mut Map, _local_context: &dyn LocalContext, _base_dir: &Path) {}
+
+    /// Returns the files and folders that the operation reads because of the value of an input. A change of their contents
+    /// counts as a change of the operation.
+    fn files_of_input(
+        &self,
+        _name: &str,
+        _value: &Value,
+        _local_context: &dyn LocalContext,
+        _base_dir: &Path,
+    ) -> Vec<PathBuf> {
+        Vec::new()
+    }
 
     /// Returns how the configurator can look at what an operation has made, without changing anything. `inputs` are
     /// those of the operation as written.
@@ -126,7 +138,8 @@ pub enum ChooseError {
     )]
     TaskOnRemoteHost,
     #[error(
-        "unknown configurator `{name}`{from}; supported are Shell, Cmd, Template, Delegate, Task, States, Terraform"
+        "unknown configurator `{name}`{from}; supported are Shell, Cmd, Template, Delegate, Task, States, \
+         Ansible, Terraform"
     )]
     Unknown {
         name: String,

@@ -1,21 +1,24 @@
 //! The view that a configurator has of its task: settings, inputs, and access to this machine through
 //! traits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::tool::ToolProvider;
-use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
+use crate::expr::{Context, Error, Evaluator, LocalContext, Read, Var};
 use crate::host::services::HostServices;
 use crate::host::{Location, Variables};
 use crate::name::{OperationRef, Status};
+use crate::topology::InventoryHost;
 use crate::value::{Map, Value};
 
 /// The settings of a task that do not depend on its inputs.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskSettings<'a> {
     pub operation: &'a OperationRef,
+    /// The outputs of the operation with the attributes that they set, as written.
+    pub outputs: &'a Map,
     /// Whether the run must not change anything.
     pub dry_run: bool,
     /// Whether the run only compares what the operation has made with what it would make now. Such a run must change
@@ -60,6 +63,13 @@ pub trait EnvironmentProvider: ToolProvider {
 
     /// Returns the machine that the operation names as its host.
     fn machine(&self) -> Result<OperationHost, Error>;
+
+    /// Returns the variables that the operation adds to the environment of its commands.
+    fn added_variables(&self) -> Result<Variables, Error>;
+
+    /// Returns the machine on which a playbook of the operation runs, as a host of an inventory. None stands for this
+    /// machine.
+    fn inventory_host(&self) -> Result<Option<InventoryHost>, Error>;
 
     /// Returns the services that a run of a task list over these hosts needs.
     ///
@@ -128,6 +138,11 @@ impl<'a> TaskView<'a> {
         } else {
             Ok(None)
         }
+    }
+
+    /// Returns true if the task has read an input.
+    pub fn has_read_input(&self, name: &str) -> bool {
+        self.evaluator.has_read(&Read::Input(name.into()))
     }
 
     /// Takes the last error that occurred while evaluating for the task.
@@ -206,6 +221,27 @@ impl<'a> TaskView<'a> {
     /// Whether a path of this machine is an existing file (not a folder).
     pub fn has_file(&self, path: &Path) -> bool {
         self.local_context.exists(path) && !self.local_context.is_dir(path)
+    }
+
+    /// Returns the folder in which the files of the task are rendered.
+    pub fn work_folder(&self) -> Result<PathBuf, Error> {
+        let owner = &self.context.directory_owner;
+        let folder = self.local_context.directory(owner, "operation");
+        folder.map_err(|problem| Error::Function {
+            function: "get_dir".to_owned(),
+            problem: problem.to_string(),
+        })
+    }
+
+    /// Returns the variables that the operation adds to the environment of its commands.
+    pub fn added_variables(&self) -> Result<Variables, Error> {
+        self.environment.added_variables()
+    }
+
+    /// Returns the machine on which a playbook of the operation runs, as a host of an inventory. None stands for this
+    /// machine. Values read to find it are recorded as dependencies.
+    pub fn inventory_host(&self) -> Result<Option<InventoryHost>, Error> {
+        self.environment.inventory_host()
     }
 
     /// Returns the complete environment of the task's commands.

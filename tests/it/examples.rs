@@ -154,6 +154,16 @@ fn hello_greets_somebody_else_when_the_input_changes() {
 }
 
 #[test]
+fn the_ansible_example_lives_through_its_cycle() {
+    requires!("ansible-playbook");
+    lives_through_its_cycle("ansible", |env, outputs| {
+        let page = env.work().join("site/index.html");
+        assert_eq!(outputs["page"], page.display().to_string());
+        assert_eq!(env.read("site/index.html"), "<h1>Hello from Ansible</h1>\n");
+    });
+}
+
+#[test]
 fn webapp_serves_until_it_is_torn_down() {
     requires!("python3");
     let mut urls = Vec::new();
@@ -208,7 +218,7 @@ fn every_example_has_a_readme_and_a_test() {
             let line = format!("[{name}](ensembles/{name}/README.md)");
             assert!(readme.contains(&line), "README.md has no line about {name}");
             assert!(
-                ["hello", "states", "tasks", "terraform", "webapp"].contains(&&*name),
+                ["ansible", "hello", "states", "tasks", "terraform", "webapp"].contains(&&*name),
                 "no test runs {name}"
             );
         }

@@ -128,11 +128,6 @@ fn left_out_options_are_answered_before_and_after_the_command() {
         &["export", "types.py"],
         "converting Python to YAML is not supported",
     );
-    is_left_out(
-        &env,
-        &["run", "--module", "ping"],
-        "`run --module` is not supported",
-    );
     let run = env
         .unfurl(["--runtime", "x", "deploy", "--output", "json"])
         .exits(2);

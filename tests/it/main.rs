@@ -9,6 +9,8 @@
 #[macro_use]
 mod requires;
 
+mod add;
+mod ansible;
 mod approval;
 mod artifacts;
 mod bad_input;
@@ -98,6 +100,7 @@ mod tasks;
 mod teardown;
 mod terminal;
 mod terraform;
+mod terraform_import;
 mod unrenderable;
 mod upstream;
 mod validate;

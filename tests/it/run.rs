@@ -369,7 +369,11 @@ fn what_cannot_be_meant_is_a_usage_error() {
             &["deploy", "--executors", "dryrun"],
             "record operations that never ran",
         ),
-        (&["run", "--module", "ping"], "ansible HOST -m MODULE"),
+        (
+            &["run", "--module", "ping", "--operation", "x"],
+            "`--operation` and `--module` cannot be used together",
+        ),
+        (&["run", "--args", "x", "--", "ls"], "--module"),
         (&["run", "--nonsense", "--", "ls"], "--nonsense"),
         (&["run", "--template", "db", "--", "ls"], "--template"),
     ] {

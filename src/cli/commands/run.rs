@@ -16,9 +16,11 @@ use crate::plan::{AdHoc, WorkflowKind, parse_operation_name};
 /// the machine of an instance. Its words are templates in the context of that instance:
 /// `unfurl run -i web -- curl "http://{{ SELF.host }}"`.
 /// An operation without `--instance` runs on all instances that have it.
+/// With `--module`, a module of Ansible runs on the machine of the instance, with the words of the command as its
+/// arguments: `unfurl run -i web --module ansible.builtin.service -- name=nginx state=restarted`.
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "unfurl run [OPTIONS] -- COMMAND...\n       unfurl run [OPTIONS] --operation OPERATION\n       unfurl run -H HOSTS [OPTIONS] -- COMMAND..."
+    override_usage = "unfurl run [OPTIONS] -- COMMAND...\n       unfurl run [OPTIONS] --operation OPERATION\n       unfurl run [OPTIONS] --module MODULE -- ARGUMENTS...\n       unfurl run -H HOSTS [OPTIONS] -- COMMAND..."
 )]
 pub(in crate::cli) struct RunArgs {
     /// The ensemble: a file, a folder, an alias or a name of the project
@@ -41,9 +43,12 @@ pub(in crate::cli) struct RunArgs {
     /// others
     #[arg(long, value_name = "NAME")]
     host: Option<InstanceName>,
-    /// The module of Ansible to run
-    #[arg(long, value_name = "NAME", hide = true)]
+    /// The module of Ansible to run, with `ansible-playbook`
+    #[arg(long, value_name = "MODULE")]
     module: Option<String>,
+    /// Arguments for the module, such as `name=nginx state=started`
+    #[arg(long, value_name = "ARGUMENTS", requires = "module")]
+    args: Option<String>,
     /// The command and its arguments, after `--`
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -67,17 +72,12 @@ pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
 ///
 /// Exactly one of `--operation`, `--workflow` and a command must be given.
 fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
-    if args.module.is_some() {
-        return Err(Failure::usage_with(
-            "`run --module` is not supported, because modules belong to Ansible",
-            "run a command with `--host`, or call Ansible: `unfurl run -- ansible HOST -m MODULE \
-             -a ARGUMENTS`",
-        ));
-    }
+    let runs_command = args.module.is_none() && !args.command.is_empty();
     let requested = [
         args.operation.as_ref().map(|_| "`--operation`"),
         args.workflow.as_ref().map(|_| "`--workflow`"),
-        (!args.command.is_empty()).then_some("a command"),
+        args.module.as_ref().map(|_| "`--module`"),
+        runs_command.then_some("a command"),
     ];
     let requested: Vec<&str> = requested.into_iter().flatten().collect();
     match requested[..] {
@@ -94,9 +94,9 @@ fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
             return Err(Failure::usage_with(&message, "use only one of them"));
         }
     }
-    if args.host.is_some() && args.command.is_empty() {
+    if args.host.is_some() && args.module.is_none() && args.command.is_empty() {
         return Err(Failure::usage_with(
-            "`--host` can only be used with a command",
+            "`--host` can only be used with a command or a module",
             "the implementation of an operation sets its machine with `operation_host`",
         ));
     }
@@ -107,7 +107,8 @@ fn job_spec(args: &RunArgs) -> Result<JobSpec, Failure> {
         workflow: WorkflowKind::Run,
         ad_hoc: AdHoc {
             operation: args.operation.as_deref().map(parse_operation_name),
-            command: args.command.clone(),
+            command: args.args.iter().chain(&args.command).cloned().collect(),
+            module: args.module.clone(),
             host: args.host.clone(),
         },
         save: args.save,

@@ -12,7 +12,7 @@ pub use effects::Effects;
 pub use error::{EffectError, RandomError, ReadError, YamlError};
 pub use null_context::{FixedSources, NullContext};
 pub use null_scope::NullScope;
-pub use secrets::{SECRETS_PERMISSION, SecretError, SecretRequest};
+pub use secrets::{SECRETS_PERMISSION, SecretError, SecretRequest, VaultPassword};
 #[cfg(test)]
 pub use system::json_as_yaml;
 pub use system::{

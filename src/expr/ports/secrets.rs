@@ -23,3 +23,16 @@ pub enum SecretError {
     /// The message of the backend.
     Failed(String),
 }
+
+/// The id and the password of a vault, for a program that opens texts of Ansible Vault. The debug form shows only the id.
+#[derive(Clone, PartialEq, Eq)]
+pub struct VaultPassword {
+    pub id: String,
+    pub password: zeroize::Zeroizing<String>,
+}
+
+impl std::fmt::Debug for VaultPassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("VaultPassword").field(&self.id).finish()
+    }
+}

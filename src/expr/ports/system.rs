@@ -8,6 +8,7 @@ use crate::value::{Map, Value};
 
 use super::effects::Effects;
 use super::error::{RandomError, ReadError, YamlError};
+use super::secrets::VaultPassword;
 
 /// The answer of a context without encryption.
 const NO_VAULT: &str = "only templates of an ensemble can encrypt and decrypt";
@@ -150,6 +151,11 @@ pub trait ReadEnvironment {
     /// The text says why the text cannot be decrypted.
     fn open_vault(&self, _text: &str, _password: &str) -> Result<Vec<u8>, String> {
         Err(NO_VAULT.to_owned())
+    }
+
+    /// Returns the passwords of the vaults of the project, the one that encrypts first.
+    fn vault_passwords(&self) -> Vec<VaultPassword> {
+        Vec::new()
     }
 
     /// Returns the directory for temporary files of the job. The directory is created with its first file.

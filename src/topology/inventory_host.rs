@@ -1,0 +1,264 @@
+//! Machines as inventories of Ansible describe them: the host, its variables and its groups (rule U-k, `Ansible`).
+
+use std::sync::Arc;
+
+use super::topology::Topology;
+use crate::expr::{Context, Error, Evaluator, Scope as _};
+use crate::value::{Handle, Map, Value};
+
+/// The capability type of machines that Ansible can reach.
+const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
+/// The type of groups that become groups of an inventory.
+const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
+/// The attributes with the address of a machine, the preferred one first.
+const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
+/// The properties of an endpoint that become variables with the prefix `ansible_`.
+const ENDPOINT_PROPERTIES: [&str; 4] = ["port", "host", "connection", "user"];
+
+/// A machine of the model with the variables and groups that Ansible needs.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InventoryHost {
+    /// The name in the inventory.
+    pub name: String,
+    /// The variables of the host. Secrets are marked.
+    pub variables: Map,
+    /// The groups of the host by name: a map with `hosts`, `vars` and `children` each.
+    pub groups: Map,
+    /// The public key of the host as written in a `known_hosts` file: its kind and its text.
+    pub host_key: Option<String>,
+}
+
+impl Topology {
+    /// Returns the instance on whose machine a playbook runs: the operation host, the target if it is a machine, or the
+    /// nearest machine that the target is hosted on. None stands for this machine.
+    ///
+    /// # Errors
+    ///
+    /// The operation names a host that does not exist. The text says so.
+    pub fn playbook_host(
+        &self,
+        target: Handle,
+        word: Option<&str>,
+        evaluator: &Evaluator,
+    ) -> Result<Result<Option<Handle>, String>, Error> {
+        if word.is_some_and(|word| !word.is_empty()) {
+            return Ok(self.operation_host(target, word));
+        }
+        let mut next = self.get(target).and_then(|it| it.node()).map(|_| target);
+        while let Some(of) = next {
+            if self.is_machine(of, evaluator)? {
+                return Ok(Ok(Some(of)));
+            }
+            next = self.entity(of).parent;
+        }
+        Ok(Ok(None))
+    }
+
+    /// Returns true if an instance has an endpoint or an address.
+    fn is_machine(&self, of: Handle, evaluator: &Evaluator) -> Result<bool, Error> {
+        if self.entity(of).node().is_none() {
+            return Ok(false);
+        }
+        Ok(self.ansible_endpoint(of).is_some() || self.address(of, evaluator)?.is_some())
+    }
+
+    fn ansible_endpoint(&self, of: Handle) -> Option<Handle> {
+        let node = self.entity(of).node()?;
+        let mut capabilities = node.capabilities.iter().copied();
+        capabilities.find(|it| self.entity(*it).is_a(ENDPOINT_CAPABILITY))
+    }
+
+    fn address(&self, of: Handle, evaluator: &Evaluator) -> Result<Option<Value>, Error> {
+        for name in ADDRESS_ATTRIBUTES {
+            let value = evaluator.attribute(of, name)?;
+            if let Some(value) = value.filter(Value::is_truthy) {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns an instance as a host of an inventory.
+    pub fn inventory_host(
+        &self,
+        of: Handle,
+        evaluator: &Evaluator,
+    ) -> Result<InventoryHost, Error> {
+        let mut host = InventoryHost {
+            name: self.inventory_name(of, evaluator)?,
+            ..InventoryHost::default()
+        };
+        let variables = &mut host.variables;
+        if let Some(endpoint) = self.ansible_endpoint(of) {
+            self.add_endpoint(endpoint, evaluator, variables)?;
+            let key = self.known_value(endpoint, "host_key", evaluator)?;
+            host.host_key = key.map(|key| key.reveal().to_string());
+        }
+        if let Some(connection) = self.host_connection(of) {
+            let credential = self.known_value(connection, "credential", evaluator)?;
+            if let Some(credential) = credential.as_ref().and_then(Value::marked_entries) {
+                add_credential(&credential, variables);
+            }
+            self.add_host_variables(connection, evaluator, variables)?;
+        }
+        if !variables.contains_key("ansible_host")
+            && let Some(address) = self.address(of, evaluator)?
+        {
+            variables.insert("ansible_host".into(), address);
+            let ssh = || Value::str("ssh");
+            let connection = variables.entry("ansible_connection".into());
+            connection.or_insert_with(ssh);
+        }
+        if let Some(key) = variables.shift_remove("host_key") {
+            host.host_key = Some(key.reveal().to_string());
+        }
+        for name in self.template().groups.keys() {
+            if self.has_member(name, of, 0) {
+                let group = self.inventory_group(name, of, &host.name, evaluator)?;
+                host.groups.insert(Arc::clone(name), group);
+            }
+        }
+        Ok(host)
+    }
+
+    /// Returns the name of a machine in an inventory. Machines of Google Cloud have the name that `gcloud compute
+    /// config-ssh` writes into the configuration of SSH.
+    fn inventory_name(&self, of: Handle, evaluator: &Evaluator) -> Result<String, Error> {
+        let name = self.entity(of).local_name().to_owned();
+        let project = self.known_value(of, "project_id", evaluator)?;
+        let zone = self.known_value(of, "zone", evaluator)?;
+        Ok(match (project, zone) {
+            (Some(project), Some(zone)) => {
+                format!("{name}.{}.{}", zone.reveal(), project.reveal())
+            }
+            _ => name,
+        })
+    }
+
+    fn add_endpoint(
+        &self,
+        endpoint: Handle,
+        evaluator: &Evaluator,
+        variables: &mut Map,
+    ) -> Result<(), Error> {
+        for name in ENDPOINT_PROPERTIES {
+            if let Some(value) = self.known_value(endpoint, name, evaluator)? {
+                variables.insert(format!("ansible_{name}").into(), value);
+            }
+        }
+        self.add_host_variables(endpoint, evaluator, variables)?;
+        if !variables.contains_key("ansible_host")
+            && let Some(address) = self.known_value(endpoint, "ip_address", evaluator)?
+        {
+            variables.insert("ansible_host".into(), address);
+        }
+        Ok(())
+    }
+
+    fn add_host_variables(
+        &self,
+        of: Handle,
+        evaluator: &Evaluator,
+        variables: &mut Map,
+    ) -> Result<(), Error> {
+        let more = self.known_value(of, "hostvars", evaluator)?;
+        variables.extend(
+            more.as_ref()
+                .and_then(Value::marked_entries)
+                .into_iter()
+                .flatten(),
+        );
+        Ok(())
+    }
+
+    /// Returns an attribute that an entity has. None if it lacks the attribute or the value is null.
+    fn known_value(
+        &self,
+        of: Handle,
+        name: &str,
+        evaluator: &Evaluator,
+    ) -> Result<Option<Value>, Error> {
+        if self.attribute(of, name).is_none() {
+            return Ok(None);
+        }
+        let value = evaluator.attribute(of, name)?;
+        Ok(value.filter(|value| !value.is_null()))
+    }
+
+    /// Returns true if an inventory group, or a group within it, has an instance as a member.
+    fn has_member(&self, name: &str, of: Handle, depth: usize) -> bool {
+        const MAX_DEPTH: usize = 32;
+        let Some(group) = self.template().groups.get(name) else {
+            return false;
+        };
+        let Some(node) = self.entity(of).node() else {
+            return false;
+        };
+        let own = node.template.name.as_str();
+        let is_member = |member: &Arc<str>| {
+            &**member == own || depth < MAX_DEPTH && self.has_member(member, of, depth + 1)
+        };
+        self.is_inventory_group(name) && group.members.iter().any(is_member)
+    }
+
+    fn is_inventory_group(&self, name: &str) -> bool {
+        let types = &self.service().types;
+        let group = self.template().groups.get(name);
+        let name = group.map(|group| group.type_name.as_str());
+        name.is_some_and(|name| name == GROUP_TYPE || types.is_derived_from(name, GROUP_TYPE))
+    }
+
+    /// Returns a group as an inventory for one host has it: its variables, the host, and the groups within it that have the
+    /// host.
+    fn inventory_group(
+        &self,
+        name: &str,
+        of: Handle,
+        host: &str,
+        evaluator: &Evaluator,
+    ) -> Result<Value, Error> {
+        let (mut hosts, mut variables, mut children) = (Map::new(), Map::new(), Map::new());
+        if let Some(group) = self.template().groups.get(name) {
+            if let Some(raw) = group.properties.get("hostvars") {
+                let value = evaluator.evaluate(&raw.value, &Context::new(self.root()))?;
+                variables = value.marked_entries().unwrap_or_default();
+            }
+            let own = self
+                .entity(of)
+                .node()
+                .map(|node| node.template.name.as_str());
+            for member in &group.members {
+                if Some(&**member) == own {
+                    hosts.insert(host.into(), Value::from(Map::new()));
+                } else if self.has_member(member, of, 0) {
+                    children.insert(Arc::clone(member), Value::from(Map::new()));
+                }
+            }
+        }
+        Ok(Value::map([
+            ("hosts", Value::from(hosts)),
+            ("vars", variables.into()),
+            ("children", children.into()),
+        ]))
+    }
+}
+
+/// Adds the variables of a credential: the user, a token named by its type, and keys.
+fn add_credential(credential: &Map, variables: &mut Map) {
+    let known = |name: &str| credential.get(name).filter(|value| !value.is_null());
+    if let Some(user) = known("user") {
+        variables.insert("ansible_user".into(), user.clone());
+    }
+    if let Some(token) = known("token") {
+        let kind = known("token_type")
+            .map_or_else(|| "password".to_owned(), |kind| kind.reveal().to_string());
+        // The path of a key file is no secret.
+        let token = match kind.contains("file") {
+            true => token.revealed(),
+            false => token.clone().sensitive(),
+        };
+        variables.insert(format!("ansible_{kind}").into(), token);
+    }
+    let keys = known("keys").and_then(Value::marked_entries);
+    variables.extend(keys.into_iter().flatten());
+}
