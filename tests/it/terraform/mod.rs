@@ -5,6 +5,7 @@
 mod checks;
 mod crash;
 mod cycle;
+mod hands;
 mod modules;
 mod problems;
 mod secrets;

@@ -94,6 +94,28 @@ fn the_tool_can_run_in_a_folder_of_the_project() {
 }
 
 #[test]
+fn a_backend_of_the_configuration_keeps_the_state() {
+    requires!("terraform");
+    let env = typed("{main: conf/site.tf, stateLocation: remote}");
+    let path = env.work().with_file_name("tmp").join("backend.tfstate");
+    let backend = format!(
+        "terraform {{\n  backend \"local\" {{\n    path = \"{}\"\n  }}\n}}\n",
+        path.display()
+    );
+    env.write("conf/site.tf", &(backend + MODULE));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(env.attribute("tout"), "got red");
+    assert!(std::fs::read_to_string(&path).unwrap().contains("got red"));
+    assert_eq!(
+        env.read_if("active/secrets/tf/terraform.tfstate.yaml"),
+        None
+    );
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    let left = std::fs::read_to_string(&path).unwrap();
+    assert!(left.contains("\"resources\": []"), "{left}");
+}
+
+#[test]
 fn a_name_that_is_neither_a_path_nor_a_source_is_refused_before_anything_runs() {
     requires!("terraform");
     let env = typed("{main: nowhere}");
