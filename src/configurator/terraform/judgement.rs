@@ -3,7 +3,7 @@
 use super::recovered::lost_of;
 use super::settings::Goal;
 use super::state_file::ToolState;
-use super::stream::ToolOutput;
+use super::stream::{ToolDiagnostic, ToolOutput};
 use crate::configurator::result_template::{apply_done, apply_result_template};
 use crate::configurator::template::error_outcome;
 use crate::host::{Exit, RunOutput};
@@ -147,7 +147,7 @@ impl Judged<'_> {
         if matches!(self.run.exit, Exit::NotFound(_)) {
             return Some(missing_tool(self.tool));
         }
-        let errors: Vec<String> = self.output.errors().map(|error| error.text()).collect();
+        let errors: Vec<String> = self.output.errors().map(ToolDiagnostic::text).collect();
         let name = self.name();
         let says = |text: &str| {
             if text.is_empty() {
@@ -172,9 +172,10 @@ impl Judged<'_> {
                 says(&text)
             ));
         }
-        let has_summary = match self.goal.changes() {
-            true => self.output.done_counts.is_some(),
-            false => self.output.plan_counts.is_some(),
+        let has_summary = if self.goal.changes() {
+            self.output.done_counts.is_some()
+        } else {
+            self.output.plan_counts.is_some()
         };
         if !has_summary {
             return Some(format!(
@@ -286,7 +287,7 @@ impl Judged<'_> {
 
     /// Returns the result's fields, which are the variables of `resultTemplate` and part of the record.
     fn result(&self, success: bool, modified: Option<bool>) -> Map {
-        let command = shlex_join(&[self.tool, &[self.goal.subcommand().to_owned()]].concat());
+        let command = shlex_join([self.tool, &[self.goal.subcommand().to_owned()]].concat());
         let is_secret = self.run.is_secret();
         let text =
             |text: &str| Value::from(without_controls(text).as_ref()).sensitive_if(is_secret);

@@ -210,7 +210,7 @@ impl Configuration {
     }
 
     fn default_folder(task: &TaskView<'_>) -> Result<Self, Error> {
-        let instance = task.tool().places().instance;
+        let instance = task.tool().facts().instance;
         let path = task.settings.base_dir.join(&instance);
         if task.local_context().is_dir(&path) {
             return Ok(Self::Folder(path));

@@ -145,7 +145,7 @@ impl TerraformRun {
                 self.init(task)
             }
             (Stage::MakeCache, Some(_)) => self.run_init(task),
-            (Stage::Init, Some(ActionResult::Run(output))) => self.initialised(task, output),
+            (Stage::Init, Some(ActionResult::Run(output))) => self.initialised(task, &output),
             (Stage::Run, Some(ActionResult::Run(output))) => self.ran(task, output),
             (Stage::Show, Some(ActionResult::Run(output))) => {
                 let plan = output.stdout.whole().ok();
@@ -154,9 +154,11 @@ impl TerraformRun {
                 let found = found.unwrap_or_else(|| differences_of_output(&self.output));
                 let secrets = self.secrets();
                 self.differences = found.iter().map(|text| secrets.redact(text)).collect();
-                self.collect(task)
+                Ok(self.collect(task))
             }
-            (Stage::Collect, Some(ActionResult::Private(output))) => self.collected(task, &output),
+            (Stage::Collect, Some(ActionResult::Private(output))) => {
+                Ok(self.collected(task, &output))
+            }
             (Stage::Close(outcome), result) => Ok(closed(*outcome, result)),
             (_, result) => {
                 let exit = result.map_or(Exit::Cancelled, |result| result.exit().clone());
@@ -191,7 +193,7 @@ impl TerraformRun {
         if let Some(problem) = unusable_tool(task, &self.tool) {
             return Ok(done(TaskOutcome::refused(problem)));
         }
-        let places = task.tool().places();
+        let places = task.tool().facts();
         self.private = places.private;
         self.instance = places.instance;
         let origin = PrivateOrigin {
@@ -297,7 +299,7 @@ impl TerraformRun {
     fn missing_state(&self, task: &TaskView<'_>, has_state: bool) -> Option<String> {
         let path = self
             .state_file()
-            .filter(|_| !has_state && task.settings.was_applied)?;
+            .filter(|_| !has_state && task.tool().facts().was_applied)?;
         Some(format!(
             "the state `{}` is missing, although an earlier job has applied the configuration; restore the file, for example \
              with `git restore` of its encrypted copy below `.secrets`, or copy it from the clone that has it; if nothing of it exists any \
@@ -342,11 +344,11 @@ impl TerraformRun {
         Ok(auxiliary(Action::Run(self.with_secrets(command))))
     }
 
-    fn initialised(&mut self, task: &TaskView<'_>, output: RunOutput) -> Result<RunStep, Error> {
+    fn initialised(&mut self, task: &TaskView<'_>, output: &RunOutput) -> Result<RunStep, Error> {
         if output.exit.is_ok() {
             return self.run_tool(task);
         }
-        let outcome = init_failure(task, &self.tool, &output);
+        let outcome = init_failure(task, &self.tool, output);
         Ok(self.give_up(task, outcome))
     }
 
@@ -413,11 +415,11 @@ impl TerraformRun {
             self.stage = Stage::Show;
             return Ok(auxiliary(Action::Run(command)));
         }
-        self.collect(task)
+        Ok(self.collect(task))
     }
 
     /// Reads what the tool has left.
-    fn collect(&mut self, task: &TaskView<'_>) -> Result<RunStep, Error> {
+    fn collect(&mut self, task: &TaskView<'_>) -> RunStep {
         let mut steps = Vec::new();
         for file in [STATE, BACKUP] {
             steps.push(PrivateStep::Read {
@@ -429,17 +431,17 @@ impl TerraformRun {
             steps.extend(path.map(|path| PrivateStep::Load { path }));
         }
         self.stage = Stage::Collect;
-        Ok(self.work(task, steps))
+        self.work(task, steps)
     }
 
-    fn collected(&mut self, task: &TaskView<'_>, left: &PrivateOutput) -> Result<RunStep, Error> {
+    fn collected(&mut self, task: &TaskView<'_>, left: &PrivateOutput) -> RunStep {
         if !left.exit.is_ok() {
             let mut outcome = self.outcome(task, None);
             outcome.success = false;
             outcome
                 .errors
                 .push(self.kept_message(&left.exit.to_string()));
-            return Ok(done(outcome));
+            return done(outcome);
         }
         let content = |place: usize| left.contents.get(place).cloned().flatten();
         let candidates = [content(0), content(1), content(2)];
@@ -462,7 +464,7 @@ impl TerraformRun {
                     let mut outcome = self.outcome(task, after.as_deref());
                     outcome.success = false;
                     outcome.errors.push(problem);
-                    return Ok(done(outcome));
+                    return done(outcome);
                 }
             }
         }
@@ -478,7 +480,7 @@ impl TerraformRun {
         let mut outcome = self.outcome(task, after.as_deref());
         outcome.warnings.extend(warning);
         self.stage = Stage::Close(Box::new(outcome));
-        Ok(self.work(task, steps))
+        self.work(task, steps)
     }
 
     fn outcome(&self, task: &TaskView<'_>, state: Option<&[u8]>) -> TaskOutcome {
