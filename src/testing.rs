@@ -140,7 +140,7 @@ pub mod tasks {
 
 /// Items of the crate's module `secret`, re-exported for tests.
 pub mod secret {
-    pub use crate::secret::{Keys, seal};
+    pub use crate::secret::{Keys, VaultText, seal};
 }
 
 /// Items of the crate's module `system`, re-exported for tests.

@@ -66,6 +66,25 @@ const STATES: InputNames = InputNames {
     required: &[],
 };
 
+const TERRAFORM: InputNames = InputNames {
+    known: &[
+        "main",
+        "tfvars",
+        "stateLocation",
+        "workdir",
+        "command",
+        "stop_timeout",
+        "dryrun_mode",
+        "dryrun_outputs",
+        "arguments",
+        "keeplines",
+        "echo",
+        "done",
+        "resultTemplate",
+    ],
+    required: &[],
+};
+
 const ANSIBLE: InputNames = InputNames {
     known: &[
         "playbook",
@@ -88,6 +107,7 @@ pub(super) fn input_names(configurator: &str) -> Option<InputNames> {
         "Delegate" => DELEGATE,
         "Task" => TASK,
         "States" => STATES,
+        "Terraform" => TERRAFORM,
         "Ansible" => ANSIBLE,
         _ => return None,
     })

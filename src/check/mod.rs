@@ -3,6 +3,7 @@
 //!
 //! The module opens no file and starts no program: [`Machine`] answers questions about this machine.
 
+mod arguments;
 mod baseline;
 mod calls;
 mod checker;

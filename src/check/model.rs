@@ -76,6 +76,9 @@ impl<'a> Checker<'a> {
                 self.properties(&artifact.properties, Owner::Other, within, &subject);
             }
         }
+        if self.is_new(&node.artifacts, &node.properties) {
+            self.matches(node);
+        }
         if self.is_new(&node.operations, &node.node_type) {
             self.operations(&node.operations, owner, Some(node), &of_node);
         }

@@ -137,6 +137,7 @@ impl<'a> Checker<'a> {
             _ => {}
         }
         if let Some(artifact) = &implementation.primary {
+            self.arguments(operation, artifact, node, subject);
             self.artifact_file(artifact, subject);
         }
     }

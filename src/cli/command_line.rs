@@ -8,6 +8,7 @@ use super::args::format::{HostOutput, one_of};
 use super::args::global::Global;
 use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
+use super::commands::add::AddArgs;
 use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
 use super::commands::completions::CompletionsArgs;
@@ -24,6 +25,7 @@ use super::commands::home::HomeArgs;
 use super::commands::hosts::RebootArgs;
 use super::commands::hosts::RunHostsArgs;
 use super::commands::hosts::ShellArgs;
+use super::commands::import::ImportArgs;
 use super::commands::init::InitArgs;
 use super::commands::lock::LockCommand;
 use super::commands::man::ManArgs;
@@ -64,6 +66,8 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Init(InitArgs),
+    Add(AddArgs),
+    Import(ImportArgs),
     Clone(CloneArgs),
     /// Deploy the ensemble: create and update the instances of its model
     Deploy(JobArgs),

@@ -11,9 +11,9 @@ use serde_json::json;
 use super::args::format::HostOutput;
 use super::command_line::{Cli, Command, definition};
 use super::commands::{
-    clone, commit, completions, doctor, drift, explain, export, fact, forward, git, history, home,
-    hosts, init, job, lock, man, merge_driver, op, plan, recover, replay, run, state, status, task,
-    transfer, trust, validate,
+    add, clone, commit, completions, doctor, drift, explain, export, fact, forward, git, history,
+    home, hosts, import, init, job, lock, man, merge_driver, op, plan, recover, replay, run, state,
+    status, task, transfer, trust, validate,
 };
 use super::completion::{self, COMPLETE_COMMAND};
 use super::limits;
@@ -187,6 +187,8 @@ fn works_on_projects(command: &Command) -> bool {
 fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
     match command {
         Command::Init(args) => init::init(&args, cx),
+        Command::Add(args) => add::add(&args, cx),
+        Command::Import(args) => import::import(&args, cx),
         Command::Clone(args) => clone::clone(&args, cx),
         Command::Deploy(args) => job::run(WorkflowKind::Deploy, &args, cx),
         Command::Teardown(args) => job::run(WorkflowKind::Undeploy, &args.into(), cx),

@@ -14,8 +14,8 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Everyday commands",
         &[
-            "init", "plan", "deploy", "status", "check", "drift", "explain", "history", "run",
-            "teardown",
+            "init", "add", "plan", "deploy", "status", "check", "drift", "explain", "history",
+            "run", "teardown",
         ],
     ),
     (
@@ -28,6 +28,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Projects and git",
         &[
             "clone",
+            "import",
             "validate",
             "doctor",
             "commit",

@@ -17,6 +17,10 @@ mod state_tree;
 mod states;
 mod task_file;
 mod template;
+mod terraform;
 
 pub use registry::choose;
 pub use source_problem::{SourceProblem, source_problem};
+pub use terraform::{
+    PRIVATE_FILES, PrivateOrigin, is_same_lineage, lost_resources, newer_state, sealed_state,
+};

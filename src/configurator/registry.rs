@@ -9,6 +9,7 @@ use super::script::Script;
 use super::shell::ShellConfigurator;
 use super::states::StatesConfigurator;
 use super::template::TemplateConfigurator;
+use super::terraform::TerraformConfigurator;
 use crate::task::{ChooseError, Configurator};
 use crate::tosca::{Implementation, ImplementationKind, Operation};
 use crate::value::{Map, Value};
@@ -24,6 +25,9 @@ pub fn find_configurator(name: &str) -> Option<Arc<dyn Configurator>> {
         "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(DelegateConfigurator),
         "Task" | "unfurl.configurators.task.TaskConfigurator" => Arc::new(TaskConfigurator),
         "States" | "unfurl.configurators.states.StatesConfigurator" => Arc::new(StatesConfigurator),
+        "Terraform" | "unfurl.configurators.terraform.TerraformConfigurator" => {
+            Arc::new(TerraformConfigurator)
+        }
         "Ansible" | "unfurl.configurators.ansible.AnsibleConfigurator" => {
             Arc::new(AnsibleConfigurator)
         }

@@ -21,6 +21,7 @@ impl JobFolders {
         let instance = key.instance.as_str().into();
         let kind = match folder {
             WorkFolder::Operation => return FolderPath::of_operation(&instance, &key.operation),
+            WorkFolder::Tasks => FolderKind::Tasks,
             WorkFolder::Artifacts => FolderKind::Artifacts,
             WorkFolder::Secrets => FolderKind::Secrets,
             WorkFolder::Local => FolderKind::Local,
@@ -74,6 +75,11 @@ impl crate::job::TaskFolders for JobFolders {
     }
 
     fn activate(&mut self, key: &FolderKey) -> Result<(), PortError> {
+        let tasks = Self::folder(key, WorkFolder::Tasks);
+        if self.0.has_own_files(&tasks) {
+            // The folders of operations lie within it.
+            self.0.activate(&tasks).map_err(PortError::of)?;
+        }
         for folder in Self::all(key) {
             self.0.activate(&folder).map_err(PortError::of)?;
         }
@@ -82,6 +88,10 @@ impl crate::job::TaskFolders for JobFolders {
 
     fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), PortError> {
         let task = ChangeId::parse(task).map_err(PortError::of)?;
+        let tasks = Self::folder(key, WorkFolder::Tasks);
+        if self.0.has_own_files(&tasks) {
+            self.0.move_to_failed(&tasks, task).map_err(PortError::of)?;
+        }
         for folder in Self::all(key) {
             self.0
                 .move_to_failed(&folder, task)

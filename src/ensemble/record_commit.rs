@@ -273,7 +273,7 @@ fn find_repository(
 
 /// Patterns of files that must not be committed, each with a path to test it. Projects of older versions do
 /// not ignore all of them.
-const EXCLUDED_PATTERNS: [(&str, &str); 13] = [
+const EXCLUDED_PATTERNS: [(&str, &str); 14] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
@@ -287,6 +287,7 @@ const EXCLUDED_PATTERNS: [(&str, &str); 13] = [
     ("*.owner.lock", "ensemble.yaml.owner.lock"),
     ("**/local/digest.key", "local/digest.key"),
     ("**/local/trust.yaml", "local/trust.yaml"),
+    ("**/local/state-identity.txt", "local/state-identity.txt"),
 ];
 
 /// Excludes a job's private files from git, in this clone only (`.git/info/exclude`), and repairs what a killed job

@@ -199,6 +199,14 @@ impl WorkingFolders {
         failed.join(&folder.relative)
     }
 
+    /// Returns true if a planned folder has files of its own, besides folders.
+    pub fn has_own_files(&self, folder: &FolderPath) -> bool {
+        let planned = Path::new(PLANNED).join(&folder.relative);
+        let listed = self.folder().and_then(|root| root.list(&planned));
+        let mut entries = listed.unwrap_or_default().into_iter();
+        entries.any(|entry| entry.kind == fs::EntryKind::File)
+    }
+
     /// Whether the current plan has any folder, not counting `previous`.
     pub fn has_any(&self) -> bool {
         let listed = self

@@ -10,11 +10,13 @@ use std::time::Instant;
 use super::guard::Guard;
 use super::limits::RunLimits;
 use super::local_command::{CancelSignals, LocalCommand};
+use super::private_work;
 use crate::host::change::Change;
 use crate::host::fact::{Fact, FactReading};
 use crate::host::native::{self, AccountNames};
 use crate::host::{
-    Action, ActionResult, ChangeOutput, Command, Exit, ReadOutput, RunOutput, change_failure,
+    Action, ActionResult, ChangeOutput, Command, Exit, PrivateOutput, ReadOutput, RunOutput,
+    change_failure,
 };
 use crate::system::env::Env;
 
@@ -46,6 +48,17 @@ impl LocalAction {
                     exit,
                     outputs,
                     elapsed: start.elapsed(),
+                })
+            }
+            Action::Private(work) => {
+                let done = in_background(
+                    move |_: &AtomicBool| private_work::perform(&work),
+                    &mut ends,
+                );
+                let failed = || PrivateOutput::not_done(aborted_exit());
+                ActionResult::Private(PrivateOutput {
+                    elapsed: start.elapsed(),
+                    ..done.await.unwrap_or_else(failed)
                 })
             }
             other => {

@@ -19,6 +19,7 @@ mod local_runner;
 mod output_budget;
 mod output_file;
 mod password_prompts;
+mod private_work;
 mod process_limits;
 mod prompt_responder;
 mod request_executor;

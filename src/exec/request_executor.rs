@@ -178,7 +178,7 @@ impl RequestExecutor {
             }
             ActionRequest {
                 location: Location::Local,
-                action: action @ (Action::Read(_) | Action::Change(_)),
+                action: action @ (Action::Read(_) | Action::Change(_) | Action::Private(_)),
                 ..
             } => {
                 let native = LocalAction {

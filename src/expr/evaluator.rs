@@ -346,6 +346,11 @@ impl Evaluator {
         self.tracker().record_read(Read::Entity(of), None);
     }
 
+    /// Returns true if a read is among those since the previous call of [`Self::take_reads`].
+    pub fn has_read(&self, read: &Read) -> bool {
+        self.tracker().has_read(read)
+    }
+
     /// Evaluates an attribute without recording the read. Returns None if the evaluation fails.
     fn unrecorded_attribute(&self, of: Handle, name: &str) -> Option<Value> {
         self.tracker().begin_frame();

@@ -57,7 +57,7 @@ pub use ports::{
 pub use reads::{Read, Reads};
 pub use requested_writes::RequestedWrites;
 pub use scope::{Attribute, Scope};
-pub use syntax::{is_stand_alone, is_template, needs_evaluation};
+pub use syntax::{is_expression, is_stand_alone, is_template, needs_evaluation};
 pub use template::{
     DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary, python_literal, pyyaml_text,
 };

@@ -79,6 +79,11 @@ impl Reads {
         self.0.get(read)
     }
 
+    /// Returns true if a read is in the record.
+    pub fn contains(&self, read: &Read) -> bool {
+        self.0.contains_key(read)
+    }
+
     /// Marks reads that Unfurl does not see, because it reads the model instead of the instance.
     pub(super) fn mark_unseen(&mut self, is_unseen: impl Fn(&Read) -> bool) {
         let unseen = self.0.keys().filter(|read| is_unseen(read)).cloned();

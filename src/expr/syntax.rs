@@ -105,8 +105,8 @@ pub fn is_stand_alone(name: &str) -> bool {
     STAND_ALONE.contains(&name)
 }
 
-/// Whether a raw value is a map that forms an expression.
-pub(super) fn is_expression(raw: &Value) -> bool {
+/// Returns true if a raw value is a map that forms an expression.
+pub fn is_expression(raw: &Value) -> bool {
     let Value::Map(map) = raw else { return false };
     if map.contains_key("eval") || map.contains_key("ref") {
         let parts = PARTS.iter().filter(|part| map.contains_key(**part)).count();

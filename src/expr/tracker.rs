@@ -139,6 +139,11 @@ impl Tracker {
         self.state().frame().reads.add(read, value);
     }
 
+    /// Returns true if the current frame has a read.
+    pub(super) fn has_read(&self, read: &Read) -> bool {
+        self.state().frame().reads.contains(read)
+    }
+
     /// Adds a collection of reads to the current frame.
     pub(super) fn record_reads(&self, reads: &Reads) {
         self.state().frame().reads.append(reads);

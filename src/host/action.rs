@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, Secret, Variables};
+use super::{CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, PrivateWork, Secret, Variables};
 use crate::value::{REDACTED, Redactor, Secrets};
 
 /// The shell of a [`Program::Shell`] that names none.
@@ -37,6 +37,8 @@ pub enum Action {
     Read(Vec<Fact>),
     /// Makes changes in order and stops at the first failure (P2).
     Change(Vec<Change>),
+    /// Works on private files of this machine.
+    Private(PrivateWork),
 }
 
 /// An upload of a file or folder.

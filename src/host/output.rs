@@ -2,7 +2,8 @@
 //!
 //! Each kind of [`super::Action`] has its own type; [`ActionResult`] is any of them.
 
-use std::fmt::{Display, Formatter};
+use std::fmt::{Debug, Display, Formatter};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ pub enum ActionResult {
     Transfer(TransferOutput),
     Read(ReadOutput),
     Change(ChangeOutput),
+    Private(PrivateOutput),
 }
 
 impl ActionResult {
@@ -30,6 +32,7 @@ impl ActionResult {
             Self::Transfer(output) => &output.exit,
             Self::Read(output) => &output.exit,
             Self::Change(output) => &output.exit,
+            Self::Private(output) => &output.exit,
         }
     }
 
@@ -50,6 +53,7 @@ impl ActionResult {
             }
             Self::Transfer(output) => output.exit.redact(secrets),
             Self::Read(output) => output.exit.redact(secrets),
+            Self::Private(output) => output.exit.redact(secrets),
             Self::Change(output) => {
                 output.exit.redact(secrets);
                 for output in &mut output.outputs {
@@ -69,6 +73,7 @@ impl ActionResult {
             Self::Transfer(output) => output.elapsed,
             Self::Read(output) => output.elapsed,
             Self::Change(output) => output.elapsed,
+            Self::Private(output) => output.elapsed,
         }
     }
 
@@ -92,6 +97,7 @@ impl ActionResult {
                 outputs: Vec::new(),
                 elapsed: Duration::ZERO,
             }),
+            Action::Private(_) => Self::Private(PrivateOutput::not_done(exit)),
         }
     }
 }
@@ -118,6 +124,42 @@ pub struct ChangeOutput {
     /// The output of each completed change, in order. The last one may have failed.
     pub outputs: Vec<RunOutput>,
     pub elapsed: Duration,
+}
+
+/// The result of a [`super::Action::Private`]. [`Debug`] shows no contents.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrivateOutput {
+    /// Exit code 0 means that all steps were done.
+    pub exit: Exit,
+    /// The path of the private folder; empty if there can be none.
+    pub folder: PathBuf,
+    /// The contents of the files read, in order. None for a file that does not exist.
+    #[serde(skip)]
+    pub contents: Vec<Option<Vec<u8>>>,
+    pub elapsed: Duration,
+}
+
+impl PrivateOutput {
+    /// Returns the output of work that was not done.
+    pub fn not_done(exit: Exit) -> Self {
+        Self {
+            exit,
+            folder: PathBuf::new(),
+            contents: Vec::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+}
+
+impl Debug for PrivateOutput {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PrivateOutput")
+            .field("exit", &self.exit)
+            .field("folder", &self.folder)
+            .field("contents", &self.contents.len())
+            .field("elapsed", &self.elapsed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The result of a [`super::Action::Put`] or [`super::Action::Get`].
@@ -287,6 +329,16 @@ mod tests {
         assert!(!Exit::TimedOut.is_ok());
         assert_eq!(Exit::Signal(9).code(), Some(137));
         assert_eq!(Exit::Signal(15).to_string(), "ended by signal 15");
+    }
+
+    #[test]
+    fn the_contents_of_private_files_are_neither_shown_nor_serialized() {
+        let output = PrivateOutput {
+            contents: vec![Some(b"hunter2".to_vec())],
+            ..PrivateOutput::not_done(Exit::Code(0))
+        };
+        let json = serde_json::to_string(&output).unwrap();
+        assert!(!format!("{output:?}{json}").contains("104"), "{json}");
     }
 
     #[test]

@@ -46,6 +46,10 @@ impl ConnectionPool {
                     "internal error: a local command was sent to the remote runner".to_owned();
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
+            (_, Action::Private(_)) => {
+                let why = "private files are only supported on this machine".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
             (_, Action::Run(command)) => ActionResult::Run(run(&transport, command, call).await),
             (_, Action::Read(_) | Action::Change(_)) => match batch::command(action) {
                 Some(command) => {

@@ -36,7 +36,9 @@ pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
     let copying = tokio::task::spawn_blocking(move || match &action {
         Action::Put(put) => local_copy::put(put),
         Action::Get(get) => local_copy::get(get),
-        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(TransferCount::default()),
+        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
+            Ok(TransferCount::default())
+        }
     });
     let stopped = || Error::Exit(Exit::Failed("the copy was stopped".to_owned()));
     let result = copying.await.unwrap_or_else(|_| Err(stopped()));
@@ -53,7 +55,7 @@ pub(super) async fn transfer_remotely(
     let limit = match action {
         Action::Put(put) => put.time_limit,
         Action::Get(get) => get.time_limit,
-        Action::Run(_) | Action::Read(_) | Action::Change(_) => None,
+        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => None,
     };
     let too_long = async {
         match limit {
@@ -118,7 +120,9 @@ async fn transfer(remote_fs: &RemoteFs<'_>, action: &Action) -> Result<TransferC
     match action {
         Action::Put(put) => upload(remote_fs, put).await,
         Action::Get(get) => download(remote_fs, get).await,
-        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(TransferCount::default()),
+        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
+            Ok(TransferCount::default())
+        }
     }
 }
 

@@ -1,18 +1,16 @@
 //! Artifacts that implement operations: the inputs and arguments they add to a task, and the checks of
-//! their outputs.
+//! arguments and outputs.
 
 use std::sync::Arc;
 
 use super::evaluation::Evaluation;
 use super::task::Task;
-use crate::tosca::{Artifact, Operation, PropertyDef, check_output};
+use crate::diagnostic::Span;
+use crate::tosca::{
+    ArgumentSource, Artifact, OUTPUT_MATCH_KEY, Operation, argument_inputs, argument_sources,
+    check_argument, check_output,
+};
 use crate::value::{Handle, Map, Value};
-
-/// The metadata key that passes properties as arguments.
-const INPUT_MATCH_KEY: &str = "input_match";
-
-/// The metadata key that stores outputs in attributes.
-const OUTPUT_MATCH_KEY: &str = "output_match";
 
 /// Properties that are templates for the result of a run. They are evaluated after it.
 const RESULT_TEMPLATES: &[&str] = &["resultTemplate", "outputsTemplate", "done"];
@@ -73,33 +71,38 @@ impl Evaluation<'_> {
             return;
         }
         let artifact = self.described(artifact);
-        let execute = artifact.and_then(|artifact| artifact.execute());
-        let mut arguments = execute.map_or_else(Map::new, |execute| execute.inputs.clone());
-        let matching = artifact.into_iter().flat_map(|it| &*it.properties);
-        let is_marked = |def: &PropertyDef| def.flag(INPUT_MATCH_KEY);
-        let marked = matching.filter(|(_, it)| it.definition.as_deref().is_some_and(is_marked));
-        for (name, _) in marked {
-            arguments.insert(Arc::clone(name), path(format!("$implementation::{name}")));
-        }
         let node = self.topology.entity(target).node();
         let own = node.into_iter().flat_map(|node| &*node.template.properties);
-        let is_meant =
-            |def: &PropertyDef| matches_artifact(INPUT_MATCH_KEY, def, artifact, execute);
-        for (name, _) in own.filter(|(_, it)| it.definition.as_deref().is_some_and(is_meant)) {
-            arguments.insert(Arc::clone(name), path(format!(".::{name}")));
+        let mut arguments = Map::new();
+        for (name, source) in argument_sources(artifact, own) {
+            let value = match source {
+                ArgumentSource::Execute(value) => value.clone(),
+                ArgumentSource::Artifact(_) => path(format!("$implementation::{name}")),
+                ArgumentSource::Node(_) => path(format!(".::{name}")),
+            };
+            arguments.insert(Arc::clone(name), value);
         }
-        let names: Vec<Arc<str>> = if let Some(listed) = operation.metadata.get("arguments") {
-            words(listed).into_iter().map(Arc::from).collect()
-        } else {
-            let declared = execute.into_iter().flat_map(|it| it.input_defs.keys());
-            arguments.keys().chain(declared).cloned().collect()
-        };
-        for name in names {
+        for name in argument_inputs(operation, artifact, &arguments) {
             if inputs.contains_key(&name) {
                 arguments.insert(Arc::clone(&name), path(format!("$inputs::{name}")));
             }
         }
         inputs.insert("arguments".into(), Value::from(arguments));
+    }
+
+    /// Returns the problems of the arguments that an artifact gets, by the inputs that its `execute` declares.
+    pub(super) fn argument_problems(&self, task: &Task, arguments: &Value) -> Vec<String> {
+        let execute = self
+            .described(task.spec.artifact)
+            .and_then(Artifact::execute);
+        let (Some(execute), Some(arguments)) = (execute, arguments.reveal().as_map()) else {
+            return Vec::new();
+        };
+        let types = &self.topology.service().types;
+        let declared = execute.input_defs.values();
+        let given = declared.filter_map(|def| Some((def, arguments.get(&def.name)?)));
+        let problems = given.flat_map(|(def, value)| check_argument(types, def, value, Span::NONE));
+        problems.map(|problem| problem.message).collect()
     }
 
     /// Returns the problems found in the outputs of a run.
@@ -118,7 +121,7 @@ impl Evaluation<'_> {
         wrong
     }
 
-    /// Whether an output of a task sets the attribute of the same name. The attribute's metadata decides.
+    /// Returns true if an output of a task sets the attribute of the same name. The attribute's metadata decides.
     pub(super) fn sets_attribute(&self, task: &Task, name: &str) -> bool {
         let Some(node) = self.topology.entity(task.spec.target).node() else {
             return false;
@@ -126,9 +129,10 @@ impl Evaluation<'_> {
         let attribute = node.template.attributes.get(name);
         let definition = attribute.and_then(|attribute| attribute.definition.as_deref());
         let artifact = self.described(task.spec.artifact);
-        let execute = artifact.and_then(|artifact| artifact.execute());
+        let tool_key = task.spec.configurator.output_metadata();
         definition.is_some_and(|definition| {
-            matches_artifact(OUTPUT_MATCH_KEY, definition, artifact, execute)
+            tool_key.is_some_and(|key| definition.flag(key))
+                || definition.matches(OUTPUT_MATCH_KEY, artifact)
         })
     }
 
@@ -146,32 +150,4 @@ fn is_plain(name: &str) -> bool {
 
 fn path(text: String) -> Value {
     Value::map([("eval", Value::from(text))])
-}
-
-fn words(value: &Value) -> Vec<&str> {
-    match value.as_list() {
-        Some(items) => items.iter().filter_map(Value::as_str).collect(),
-        None => value.as_str().into_iter().collect(),
-    }
-}
-
-/// Whether a property or attribute of a node is matched with an artifact by its metadata: with any
-/// artifact, with a named one, or with those whose `execute` has a common key.
-fn matches_artifact(
-    key: &str,
-    definition: &PropertyDef,
-    artifact: Option<&Artifact>,
-    execute: Option<&Operation>,
-) -> bool {
-    let Some(mark) = definition.metadata.get(key) else {
-        return false;
-    };
-    if let Some(flag) = mark.as_bool() {
-        return flag;
-    }
-    let required_type = words(mark);
-    let keys = execute.and_then(|execute| execute.metadata.get(key));
-    let mut keys = keys.map_or_else(Vec::new, words).into_iter();
-    artifact.is_some_and(|artifact| required_type.contains(&&*artifact.name))
-        || keys.any(|key| required_type.contains(&key))
 }

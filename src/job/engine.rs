@@ -18,7 +18,7 @@ use super::task::TaskIndex;
 use crate::expr::{RequestedWrites, SystemContext};
 use crate::name::{ChangeId, Priority, Status};
 use crate::plan::{Plan, StepActivity, StepId, StepTarget};
-use crate::task::TaskEffect;
+use crate::task::{StateCipher, TaskEffect};
 use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Secrets, Value};
 
@@ -74,6 +74,8 @@ pub struct EngineParts {
     /// The keys for digests of secrets.
     pub keys: Box<dyn DigestKeyProvider>,
     pub host_locator: Box<dyn HostLocator>,
+    /// The cipher for the states of tools.
+    pub states: Box<dyn StateCipher>,
     /// The files that the environment's variables request.
     pub environment_writes: RequestedWrites,
 }
@@ -99,6 +101,7 @@ impl Engine {
                 history: parts.history,
                 keys: parts.keys,
                 host_locator: parts.host_locator,
+                states: parts.states,
                 digest_key: None,
                 has_redacted,
             },

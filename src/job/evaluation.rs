@@ -13,7 +13,7 @@ use super::task::Task;
 use crate::expr::{Context, Error, Evaluator, Memo, SystemContext};
 use crate::plan::{GroupId, Plan, StepId};
 use crate::secret::DigestKey;
-use crate::task::{ChooseError, Configurator};
+use crate::task::{ChooseError, Configurator, StateCipher};
 use crate::topology::{EntityKind, Topology};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
@@ -29,6 +29,7 @@ pub(super) struct JobContext {
     pub(super) history: Box<dyn OperationHistory>,
     pub(super) keys: Box<dyn DigestKeyProvider>,
     pub(super) host_locator: Box<dyn HostLocator>,
+    pub(super) states: Box<dyn StateCipher>,
     /// The key for digests of secrets that this job records.
     pub(super) digest_key: Option<Arc<DigestKey>>,
     /// Whether the record lacks the value of any attribute because it is secret.

@@ -53,17 +53,17 @@ impl Engine {
         if on_record {
             self.note_state_change(index, id);
         }
-        let (local, state) = {
-            let entity = self.topology.entity(target);
-            (entity.local, entity.state)
-        };
+        let entity = self.topology.entity(target);
+        let (local, state) = (entity.local, entity.state);
         let ended = self.context.local_context.now();
         let task = &mut self.ledger.tasks[index];
         let (entry, cut_off) = task.stage.entry();
+        let cut_off = cut_off || outcome.is_cut_off;
         task.errors.extend(outcome.errors.iter().cloned());
         if !outcome.success {
             task.errors.append(&mut outcome.notes);
         }
+        let warnings = std::mem::take(&mut outcome.warnings);
         task.target_state = TargetState {
             status: local,
             state,
@@ -82,7 +82,15 @@ impl Engine {
         if changed {
             self.set_customized(index, id);
         }
+        self.log_warnings(index, warnings);
         Ok(())
+    }
+
+    fn log_warnings(&mut self, index: TaskIndex, warnings: Vec<String>) {
+        for warning in warnings {
+            let text = format!("{}: {warning}", self.label(index));
+            self.log(LogLevel::Warning, text);
+        }
     }
 
     /// Advances the node state after a successful task.

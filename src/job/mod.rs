@@ -4,6 +4,8 @@
 //! (`exec`) and performs none itself.
 
 mod added_instances;
+mod adopted;
+mod adopted_run;
 mod artifact;
 mod change;
 mod change_diff;
@@ -56,11 +58,13 @@ mod subtask;
 mod task;
 mod task_record;
 mod task_stage;
+mod task_tool;
 mod task_view;
 mod unrenderable;
 mod usual_times;
 mod wait_conditions;
 
+pub use adopted::Adopted;
 pub use change::DetectedChange;
 pub use change_diff::{Comparison, Difference, DifferenceKind, DifferenceSide};
 #[cfg(test)]

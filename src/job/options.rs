@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::adopted::Adopted;
 use crate::host::{ExecutorChain, Variables};
 use crate::plan::JobGoal;
 use crate::value::Value;
@@ -39,6 +40,8 @@ pub struct JobOptions {
     pub environment: Variables,
     /// The executors through which commands of operations run.
     pub chain: Option<Arc<ExecutorChain>>,
+    /// The instances that exist already and are taken over.
+    pub adopted: Vec<Adopted>,
     /// Variables that the user sets for all expressions.
     pub vars: Vec<(String, Value)>,
 }

@@ -13,7 +13,7 @@ use super::task::{Task, TaskIndex};
 use super::task_stage::{ErrorReach, TaskStage};
 use crate::expr::{Error, Reads};
 use crate::plan::{ChangeDetection, Reason, StepId};
-use crate::task::RenderedTask;
+use crate::task::{RenderedTask, TaskView};
 use crate::value::Value;
 
 /// The skip reason of tasks that do not support dry runs.
@@ -36,8 +36,24 @@ impl Evaluation<'_> {
     pub(super) fn render(&self, task: &Task) -> (Result<RenderedTask, Error>, Reads) {
         self.with_view(task, true, |view| {
             let rendered = task.spec.configurator.render(view)?;
+            self.check_arguments(task, view)?;
             view.environment().map(|_| rendered)
         })
+    }
+
+    /// Checks the arguments of the executed artifact, if the configurator has read them.
+    fn check_arguments(&self, task: &Task, view: &TaskView<'_>) -> Result<(), Error> {
+        if task.spec.artifact.is_none() || !view.has_read_input("arguments") {
+            return Ok(());
+        }
+        let arguments = view.input("arguments")?.unwrap_or_default();
+        match self.argument_problems(task, &arguments) {
+            problems if problems.is_empty() => Ok(()),
+            problems => Err(Error::Function {
+                function: "arguments".into(),
+                problem: problems.join("; "),
+            }),
+        }
     }
 
     /// Whether a task can take part in a dry run. Also returns the values read.

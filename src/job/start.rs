@@ -196,17 +196,10 @@ impl Engine {
         if let Err(reason) = self.perform_writes(index) {
             return self.refuse(index, &reason, false);
         }
-        let task = &self.ledger.tasks[index];
-        let configurator = &task.spec.configurator;
-        let admission_check = self
-            .evaluation()
-            .with_view(task, true, |view| configurator.can_run(view));
-        let (can, reads) = admission_check;
-        self.commit_reads(index, &reads);
-        if let Err(refusal) = can {
-            let reason = format!("configurator declined: {refusal}");
+        if let Some(reason) = self.declined_by_configurator(index) {
             return self.refuse(index, &reason, false);
         }
+        let adopted = self.adopted_run(index);
         let task = &mut self.ledger.tasks[index];
         task.target_state = TargetState {
             status: entry.status,
@@ -218,7 +211,7 @@ impl Engine {
         };
         task.stage = TaskStage::Running(Box::new(RunningTask {
             entry,
-            run: Some(task.spec.configurator.begin(rendered)),
+            run: Some(adopted.unwrap_or_else(|| task.spec.configurator.begin(rendered))),
             role: EffectRole::default(),
             interrupted: false,
             is_announced: false,

@@ -96,11 +96,11 @@ impl Evaluation<'_> {
 }
 
 /// The environment of one task's commands, evaluated on demand.
-struct TaskEnvironment<'a> {
-    evaluation: Evaluation<'a>,
-    evaluator: &'a Evaluator,
+pub(super) struct TaskEnvironment<'a> {
+    pub(super) evaluation: Evaluation<'a>,
+    pub(super) evaluator: &'a Evaluator,
     context: &'a Context,
-    task: &'a Task,
+    pub(super) task: &'a Task,
     rules: Option<&'a crate::value::Map>,
 }
 

@@ -3,6 +3,7 @@
 //!
 //! User interfaces (`cli`, `ui`) call these functions and show the results.
 
+pub mod add;
 mod address_clone;
 pub mod clone;
 pub mod commit;
@@ -49,6 +50,9 @@ mod secret_files;
 mod shellcheck;
 pub mod status;
 pub mod tasks;
+pub mod terraform_import;
+mod terraform_module;
+mod tool_states;
 pub mod trust;
 mod unread_variables;
 mod upstream;

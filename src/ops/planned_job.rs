@@ -14,6 +14,7 @@ use super::model_errors::refuse_if_stopped;
 use super::outputs::check_outputs;
 use super::request::JobRequest;
 use super::resume;
+use super::tool_states::ToolStates;
 use super::unread_variables::unread_variables;
 use crate::check::{UnusedIgnores, apply_ignores};
 use crate::configurator;
@@ -138,6 +139,7 @@ pub(super) fn create_engine(
         capture: request.run.capture.unwrap_or(DEFAULT_TOTAL_CAPTURE_LIMIT),
         environment,
         chain,
+        adopted: request.adopted.clone(),
         vars: job_variables(session),
     };
     let parts = EngineParts {
@@ -147,6 +149,7 @@ pub(super) fn create_engine(
         history: Box::new(history),
         keys: Box::new(DigestKeys(Arc::clone(&digest_keys))),
         host_locator: Box::new(host_locator(session)),
+        states: Box::new(ToolStates::of(session)),
         environment_writes: variables.writes,
     };
     Ok(EngineSetup {

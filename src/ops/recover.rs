@@ -7,6 +7,7 @@ use super::frontend::JobFrontend;
 use super::planned_job;
 use super::request::JobRequest;
 use super::resume::{self, InterruptedJob};
+use super::tool_states;
 use crate::ensemble::{
     CrashedJob, JobFolders, JournalFile, JournalFileError, LockedEnsemble, LogFile, Manifest,
     Record, WorkingFolders,
@@ -28,6 +29,7 @@ pub(super) fn recover(
     request: &JobRequest,
     view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
+    tool_states::recover_states(found, view)?;
     let path = &found.located.manifest;
     let journals = locked.crashed_journals(path);
     let journals = journals.map_err(|error| {

@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::query::QueryRequest;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::job::{ProposalExtent, Recording};
+use crate::job::{Adopted, ProposalExtent, Recording};
 use crate::plan::JobGoal;
 use crate::session::SessionOptions;
 use crate::system::signals::Interrupts;
@@ -58,6 +58,8 @@ pub struct JobRequest {
     pub query: Option<QueryRequest>,
     /// Whether an operation that no instance has is only a warning, as in Unfurl.
     pub accepts_unknown_operation: bool,
+    /// The instances that exist already: their operations are recorded and do not run.
+    pub adopted: Vec<Adopted>,
     /// How much of the plan is computed to be shown.
     pub extent: ProposalExtent,
     pub run: RunSettings,

@@ -17,6 +17,7 @@ mod key;
 mod keyring;
 mod keys;
 mod passphrase;
+mod tool_state;
 mod transaction;
 mod vault;
 
@@ -32,5 +33,6 @@ pub use key::{DigestKey, KeyName};
 pub use keyring::Keyring;
 pub use keys::{Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
 pub use passphrase::set_passphrase_prompt;
+pub use tool_state::{SealedState, StateKeys};
 pub use transaction::{FileChange, TransactionError, finish_interrupted, write_all_or_none};
 pub use vault::{VaultText, check_vault_form, is_vault_text, seal, seal_with_salt, vault_id};

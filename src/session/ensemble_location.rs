@@ -61,6 +61,11 @@ impl EnsembleLocation {
         Ok(())
     }
 
+    /// Replaces the text of the manifest in memory, so that a change can be checked before it is written.
+    pub(crate) fn replace_manifest(&mut self, text: &str) {
+        self.unsaved.manifest = Some(text.into());
+    }
+
     /// Returns the path through which the manifest was found.
     pub(crate) fn path(&self) -> &Path {
         self.link.as_deref().unwrap_or(&self.located.manifest)

@@ -15,6 +15,7 @@ pub mod lockfile;
 pub mod machine;
 pub mod memory;
 pub mod network;
+pub mod private_root;
 pub mod process;
 pub mod process_identity;
 pub mod random;

@@ -37,6 +37,11 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
         &[]
     }
 
+    /// Returns the key in the metadata of attributes that get the output of the same name. None by default.
+    fn output_metadata(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Adds inputs for dependencies of the operation that its written inputs do not show, such as the
     /// content of a file.
     ///
@@ -134,7 +139,7 @@ pub enum ChooseError {
     TaskOnRemoteHost,
     #[error(
         "unknown configurator `{name}`{from}; supported are Shell, Cmd, Template, Delegate, Task, States, \
-         Ansible"
+         Ansible, Terraform"
     )]
     Unknown {
         name: String,

@@ -6,11 +6,13 @@
 mod configurator;
 mod effect;
 mod outcome;
+mod tool;
 mod view;
 mod work;
 
 pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun, WorkInputs};
 pub use effect::{EffectResult, EffectRole, RunProgress, RunStep, Subtask, TaskEffect};
 pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
+pub use tool::{StateCipher, ToolFacts, ToolProvider};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
 pub use work::TaskWork;

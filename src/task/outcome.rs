@@ -8,6 +8,8 @@ use crate::value::{Map, Value};
 pub enum WorkFolder {
     /// The folder of the task itself, `tasks/<instance>/<operation>`.
     Operation,
+    /// The folder of all tasks of the instance, `tasks/<instance>`.
+    Tasks,
     /// Files that the deployment needs permanently.
     Artifacts,
     /// Files that the deployment needs permanently and that are secret.
@@ -55,6 +57,10 @@ pub struct TaskOutcome {
     pub errors: Vec<String>,
     /// Notes to report with a failure.
     pub notes: Vec<String>,
+    /// Warnings to report in any case.
+    pub warnings: Vec<String>,
+    /// True if the tool of the task was killed, so that it is not known what the tool has done.
+    pub is_cut_off: bool,
 }
 
 impl TaskOutcome {

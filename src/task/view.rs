@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
+use super::tool::ToolProvider;
+use crate::expr::{Context, Error, Evaluator, LocalContext, Read, Var};
 use crate::host::services::HostServices;
 use crate::host::{Location, Variables};
 use crate::name::{OperationRef, Status};
@@ -50,7 +51,7 @@ pub struct TaskView<'a> {
 }
 
 /// Provides the environment of a task's commands on demand.
-pub trait EnvironmentProvider {
+pub trait EnvironmentProvider: ToolProvider {
     /// Returns the complete set of environment variables.
     fn variables(&self) -> Result<Variables, Error>;
 
@@ -133,6 +134,11 @@ impl<'a> TaskView<'a> {
         }
     }
 
+    /// Returns true if the task has read an input.
+    pub fn has_read_input(&self, name: &str) -> bool {
+        self.evaluator.has_read(&Read::Input(name.into()))
+    }
+
     /// Takes the last error that occurred while evaluating for the task.
     pub fn take_failure(&self) -> Option<Error> {
         self.evaluator.take_failure()
@@ -194,6 +200,11 @@ impl<'a> TaskView<'a> {
     /// recorded as dependencies.
     pub fn host_services(&self, hosts: &[String]) -> Result<HostServices, Error> {
         self.environment.host_services(hosts)
+    }
+
+    /// Returns what a tool with a state of its own needs to know about the task.
+    pub fn tool(&self) -> &'a dyn ToolProvider {
+        self.environment
     }
 
     /// Returns access to this machine, for bounded reads.

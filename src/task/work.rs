@@ -18,6 +18,8 @@ pub enum TaskWork {
     Task(Value),
     /// State files are applied.
     States(Value),
+    /// A module of Terraform is applied.
+    Module(Value),
     /// A configurator of this class runs.
     Configurator(&'static str),
 }

@@ -66,7 +66,7 @@ impl TaskFailure {
         };
         let last_line = match result {
             ActionResult::Run(output) => last_line(output),
-            ActionResult::Transfer(_) | ActionResult::Read(_) => None,
+            ActionResult::Transfer(_) | ActionResult::Read(_) | ActionResult::Private(_) => None,
             ActionResult::Change(changed) => changed.outputs.last().and_then(last_line),
         };
         Self {

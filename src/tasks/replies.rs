@@ -269,8 +269,8 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> RegisteredR
                 ("bytes", number(output.bytes)),
             ]
         }
-        // No step of a task reads facts or applies changes.
-        ActionResult::Read(_) | ActionResult::Change(_) => Vec::new(),
+        // No step of a task reads facts, applies changes or works on private files.
+        ActionResult::Read(_) | ActionResult::Change(_) | ActionResult::Private(_) => Vec::new(),
     };
     let of_all = [
         ("code", code),

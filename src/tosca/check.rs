@@ -135,6 +135,17 @@ pub fn check_output(types: &Types, def: &PropertyDef, value: &Value) -> Vec<Stri
     problems.into_iter().map(|it| it.message).collect()
 }
 
+/// Checks a value that an artifact gets as an argument. Expressions pass.
+pub fn check_argument(
+    types: &Types,
+    def: &PropertyDef,
+    value: &Value,
+    span: Span,
+) -> Vec<Diagnostic> {
+    let subject = format_args!("argument `{}`", def.name);
+    check(types, def, value, subject, (None, span)).1
+}
+
 /// Returns the span of a part of a value or of its key, or of the nearest enclosing part that the text contains.
 fn span_of_part(node: &Node, path: &[PathSegment], is_key: bool) -> Span {
     let mut node = node;

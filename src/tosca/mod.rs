@@ -4,6 +4,7 @@
 //! definitions, requirements get their targets, and nested topologies are substituted. The module evaluates
 //! no expression and opens no file: an [`Importer`] loads the imported files.
 
+mod argument_match;
 mod artifact;
 mod built_in_types;
 mod check;
@@ -61,7 +62,10 @@ mod version;
 mod workflow;
 mod workflow_reader;
 
-pub use check::check_output;
+pub use argument_match::{
+    ArgumentSource, INPUT_MATCH_KEY, OUTPUT_MATCH_KEY, argument_inputs, argument_sources,
+};
+pub use check::{check_argument, check_output};
 pub use condition::all_clauses_hold;
 pub use definition::{
     AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule, ScalarKind, Schema,

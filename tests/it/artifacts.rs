@@ -167,6 +167,31 @@ fn only_the_inputs_that_metadata_lists_are_arguments() {
 }
 
 #[test]
+fn an_argument_of_the_wrong_type_fails_the_task_before_it_runs() {
+    let env = ensemble("
+            <script>
+            topology_template:
+              node_templates:
+                web:
+                  type: tosca.nodes.Root
+                  artifacts: {script: {type: Script, file: say.sh, properties: {command: ./say.sh}}}
+                  interfaces:
+                    Standard:
+                      create:
+                        implementation: script
+                        inputs: {size: {eval: {template: \"{{ 'many' }}\"}}, name: {eval: {template: \"{{ 3 }}\"}}}
+            ").with("script", SCRIPT).env();
+    env.write("say.sh", "#!/bin/sh\ntouch ran\n");
+    make_executable(&env, "say.sh");
+    let run = env
+        .unfurl(["deploy", "--approve"])
+        .exits(64)
+        .says(&["the value `many` of argument `size` is not an integer"]);
+    assert!(!env.work().join("ran").exists());
+    assert!(!run.stderr.contains("argument `name`"), "{}", run.stderr);
+}
+
+#[test]
 fn a_script_runs_again_when_its_file_changes() {
     let env = ensemble(
         "    topology_template:

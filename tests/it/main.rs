@@ -9,6 +9,7 @@
 #[macro_use]
 mod requires;
 
+mod add;
 mod ansible;
 mod approval;
 mod artifacts;
@@ -98,6 +99,8 @@ mod task_operations;
 mod tasks;
 mod teardown;
 mod terminal;
+mod terraform;
+mod terraform_import;
 mod unrenderable;
 mod upstream;
 mod validate;

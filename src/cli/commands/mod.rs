@@ -3,6 +3,7 @@
 //! `entry` parses the command line and calls one function here, which returns the exit code.
 
 pub(super) mod ad_hoc;
+pub(super) mod add;
 pub(super) mod clone;
 pub(super) mod commit;
 pub(super) mod completions;
@@ -22,6 +23,7 @@ pub(super) mod git_setup;
 pub(super) mod history;
 pub(super) mod home;
 pub(super) mod hosts;
+pub(super) mod import;
 pub(super) mod init;
 pub(super) mod job;
 pub(super) mod lock;

@@ -112,6 +112,7 @@ pub(in crate::cli) fn request(
         resume: args.control.resume,
         save_inputs: args.control.keep.save_inputs,
         reveal: args.any.reveal.clone(),
+        adopted: Vec::new(),
         query: query.map(|expression| QueryRequest {
             expression,
             depth: args.any.trace,

@@ -311,7 +311,7 @@ impl ChainRun {
                 Action::Put(put) => Some(&mut put.time_limit),
                 Action::Get(get) => Some(&mut get.time_limit),
                 // The commands within facts and changes have their own limits.
-                Action::Read(_) | Action::Change(_) => None,
+                Action::Read(_) | Action::Change(_) | Action::Private(_) => None,
             };
             if let Some(limit) = limit {
                 *limit = Some(limit.map_or(remaining, |limit| limit.min(remaining)));
@@ -449,6 +449,7 @@ fn describe_action(action: &Action) -> String {
         Action::Get(get) => format!("get `{}`", get.source),
         Action::Read(facts) => describe_count("read", facts.len(), "fact"),
         Action::Change(changes) => describe_count("make", changes.len(), "change"),
+        Action::Private(_) => "work on private files".to_owned(),
     }
 }
 

@@ -141,7 +141,7 @@ fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> Action
                 elapsed,
             });
         }
-        Action::Put(_) | Action::Get(_) | Action::Change(_) => {
+        Action::Put(_) | Action::Get(_) | Action::Change(_) | Action::Private(_) => {
             return ActionResult::not_performed(action, Exit::Code(code));
         }
     }

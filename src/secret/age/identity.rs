@@ -99,6 +99,18 @@ impl Identities {
         }
     }
 
+    /// Returns the identities of one file, which must exist.
+    pub fn of_file(path: &Path) -> Self {
+        Self {
+            places: vec![IdentityPlace {
+                path: path.to_owned(),
+                is_named: true,
+                is_of_project: false,
+            }],
+            loaded: OnceLock::new(),
+        }
+    }
+
     /// Returns warnings about identity files that other users can read.
     pub fn warnings(&self) -> Vec<String> {
         let readable =

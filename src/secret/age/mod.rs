@@ -17,7 +17,7 @@ mod tests;
 
 pub use cipher::{check_age_form, encrypt_age, is_age_text};
 pub use error::AgeError;
-pub use identity::{Identities, create_identity, identity_file_of_user};
+pub use identity::{Identities, create_identity, decrypt_age, identity_file_of_user};
 pub use keys::AgeKeys;
 pub use policy::{POLICY_FILE, ReaderPolicy, RotationDebt, check_reader_name};
 pub use recipient::AgeRecipient;

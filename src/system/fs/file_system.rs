@@ -37,9 +37,30 @@ pub fn is_on_local_file_system(path: &Path) -> bool {
     kind.is_ok_and(|kind| LOCAL_FILE_SYSTEMS.contains(&(kind as u32)))
 }
 
+/// Returns true if a folder is on a file system whose files are in memory only, apart from swapping.
+pub fn is_in_memory(path: &Path) -> bool {
+    const IN_MEMORY: [u32; 2] = [
+        0x0102_1994, // tmpfs
+        0x8584_58f6, // ramfs
+    ];
+    let kind = rustix::fs::statfs(path).map(|found| found.f_type);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the number has 32 bits"
+    )]
+    kind.is_ok_and(|kind| IN_MEMORY.contains(&(kind as u32)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_memory_file_system_counts_as_memory() {
+        assert!(!is_in_memory(Path::new("/proc")));
+        assert!(!is_in_memory(Path::new("/nowhere/at/all")));
+    }
 
     #[test]
     fn a_file_system_of_the_kernel_is_not_local() {

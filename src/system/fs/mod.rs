@@ -12,6 +12,7 @@ mod irregular;
 mod listing;
 mod modes;
 mod reading;
+mod record_lock;
 mod regular;
 mod resolve;
 mod space;
@@ -23,7 +24,7 @@ mod writing;
 pub use beneath::Beneath;
 pub use compared::{ExchangeName, Replacement};
 pub use error::{Error, FileAction, os_message};
-pub use file_system::is_on_local_file_system;
+pub use file_system::{is_in_memory, is_on_local_file_system};
 pub use irregular::IrregularFile;
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use modes::{FILE_MODE, SECRET_MODE};
@@ -33,6 +34,7 @@ pub use reading::{
     modified_time, normalize, read, read_link, read_to_string, read_within, refuse_special,
     refuse_special_or_larger,
 };
+pub use record_lock::lock_holder;
 pub(super) use regular::check_regular;
 pub use regular::open_regular;
 pub use space::{FreeSpace, free_space, is_writable};
@@ -42,6 +44,6 @@ pub use stat::{
 pub use unnamed::UnnamedFile;
 pub(super) use writing::temporary_name;
 pub use writing::{
-    Appender, TemporaryDir, create_dir_all, parent_of, remove_dir_all, remove_file,
-    remove_file_if_exists, rename, sync_dir, sync_parent, write_atomic, write_plain,
+    Appender, TemporaryDir, create_dir_all, create_private_dir, parent_of, remove_dir_all,
+    remove_file, remove_file_if_exists, rename, sync_dir, sync_parent, write_atomic, write_plain,
 };

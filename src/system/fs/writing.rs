@@ -256,6 +256,18 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
 #[derive(Debug)]
 pub struct TemporaryDir(PathBuf);
 
+/// Creates a folder that only this user can access, in an existing one.
+///
+/// # Errors
+///
+/// The path exists already, or cannot be created.
+pub fn create_private_dir(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let create = || DirBuilder::new().mode(0o700).create(path);
+    fault::call(SystemCall::MakeFolder(path), create)
+        .map_err(error_context(FileAction::CreateFolder, path))
+}
+
 impl TemporaryDir {
     /// Creates a folder in `parent` that only this user can access.
     pub fn create_in(parent: &Path, prefix: &str) -> Result<Self, Error> {
@@ -269,10 +281,7 @@ impl TemporaryDir {
     ///
     /// The path exists already, or cannot be created.
     pub fn create(path: PathBuf) -> Result<Self, Error> {
-        use std::os::unix::fs::DirBuilderExt as _;
-        let create = || DirBuilder::new().mode(0o700).create(&path);
-        fault::call(SystemCall::MakeFolder(&path), create)
-            .map_err(error_context(FileAction::CreateFolder, &path))?;
+        create_private_dir(&path)?;
         Ok(Self(path))
     }
 

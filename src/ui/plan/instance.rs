@@ -148,6 +148,10 @@ fn write_work(text: &mut String, work: &TaskWork, layout: Layout) {
             None => format!("runs {operation}"),
         },
         TaskWork::Task(task) => format!("runs the task {}", value_text(task, layout.is_full)),
+        TaskWork::Module(Value::Null) => "applies its configuration".to_owned(),
+        TaskWork::Module(module) => {
+            format!("applies the module {}", value_text(module, layout.is_full))
+        }
         TaskWork::States(Value::Null) => "applies the states of the top file".to_owned(),
         TaskWork::States(states) => {
             format!("applies the states {}", value_text(states, layout.is_full))

@@ -1,0 +1,86 @@
+//! The variables of a module: the input `tfvars` and the properties that stand for variables.
+
+use super::settings::{VARIABLE_METADATA, input_error};
+use crate::expr::Error;
+use crate::secret::plain_json;
+use crate::task::TaskView;
+use crate::value::{Map, Value};
+
+/// The variables of a module.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ModuleVariables {
+    /// The text of a file with variables.
+    Text(Value),
+    /// The values by name.
+    Values(Map),
+}
+
+impl ModuleVariables {
+    /// Reads the variables of a task. Properties override the input.
+    pub(super) fn of(task: &TaskView<'_>) -> Result<Self, Error> {
+        let stated = task.input("tfvars")?.unwrap_or_default();
+        let mut values = match stated.reveal() {
+            Value::Null => Map::new(),
+            Value::Str(_) => return Ok(Self::Text(stated)),
+            Value::Map(_) => stated.marked_entries().unwrap_or_default(),
+            other => {
+                let kind = other.kind();
+                return Err(input_error(format!(
+                    "`tfvars` must be a map or a text, not {kind}"
+                )));
+            }
+        };
+        values.extend(task.tool().marked_properties(VARIABLE_METADATA)?);
+        Ok(Self::Values(values))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text
+                .reveal()
+                .as_str()
+                .is_none_or(|text| text.trim().is_empty()),
+            Self::Values(values) => values.is_empty(),
+        }
+    }
+
+    /// Divides the variables into those that anyone may see and those that are secret.
+    pub(super) fn divided(self) -> (Map, Map) {
+        match self {
+            Self::Text(_) => (Map::new(), Map::new()),
+            Self::Values(values) => values
+                .into_iter()
+                .partition(|(_, value)| !value.has_sensitive()),
+        }
+    }
+}
+
+/// Returns values as the text of a JSON file.
+pub(super) fn json_text(values: &Map) -> String {
+    let json = plain_json(&Value::from(values.clone()));
+    serde_json::to_string_pretty(&json).unwrap_or_default()
+}
+
+/// Returns a value for the body of a module call, in which `${` begins an expression of the tool.
+///
+/// A text of the model may have such an expression. One from outside is data, and stays as it is.
+pub(super) fn argument(value: &Value) -> serde_json::Value {
+    if value.has_data() {
+        return escaped(plain_json(value));
+    }
+    plain_json(value)
+}
+
+fn escaped(json: serde_json::Value) -> serde_json::Value {
+    match json {
+        serde_json::Value::String(text) => text.replace("${", "$${").replace("%{", "%%{").into(),
+        serde_json::Value::Array(items) => items.into_iter().map(escaped).collect(),
+        serde_json::Value::Object(entries) => {
+            let entries = entries
+                .into_iter()
+                .map(|(key, value)| (key, escaped(value)));
+            serde_json::Value::Object(entries.collect())
+        }
+        other => other,
+    }
+}
