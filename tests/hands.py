@@ -59,8 +59,10 @@ __pycache__
 **/failed.*
 **/secrets
 """
-# Terraform's cases. This program has no configurator for Terraform yet.
-NEEDS_PROGRAM = ("terraform-",)
+# The conformance cases of Terraform have no vault password. Without one, this program encrypts the state to a key that
+# Unfurl does not have. The cases `tf-` have one.
+HAS_NO_VAULT = ("terraform-",)
+NEEDS_TERRAFORM = ("tf-",)
 NO_INPUT = {"expected.json", "expected-head.json", "skip-facets", "cmds", "origin", "notes"}
 DEPLOY = re.compile(r"unfurl -q deploy\b(.*)")
 KEPT_OPTIONS = re.compile(r"--var \S+ \S+|--use-environment \S+")
@@ -405,8 +407,10 @@ def examine(name, options):
         case = Case(name, options, base)
         if case.deploy_line is None:
             return "has no deploy"
-        if name.startswith(NEEDS_PROGRAM):
-            return "needs a program that is not installed for tests"
+        if name.startswith(HAS_NO_VAULT):
+            return "has no vault password for the state"
+        if name.startswith(NEEDS_TERRAFORM) and shutil.which("terraform") is None:
+            return "needs terraform"
         theirs = qualify(case)
         found = {}
         for check, look in zip(CHECKS, (check_back, check_forth, check_clean)):

@@ -69,6 +69,7 @@ cron|test|cron|the real cron runs the crontab of a project
 systemd-analyze|test|systemd|units are checked by systemd
 msmtp|test|msmtp|mails reach the mail server of a test through a real sendmail
 debootstrap|test|debootstrap|states are applied to a Debian for tests
+terraform|corpus hands test||ensembles are deployed with the real Terraform, which this command cannot install
 root|test||tests create users, networks and file systems
 corpus/unfurl|corpus hands test||cases of Unfurl
 corpus/tosca|corpus||cases of TOSCA
@@ -133,7 +134,9 @@ meet_requirements() {
   echo "$left" | while IFS='|' read -r name needing packages purpose; do
     echo "  $name: $purpose"
   done
-  ! is_ci || die "requirements are missing, which is a failure in CI"
+  # Terraform has no package of the system. Its tests are left out in CI, too, and the last lines say so.
+  failing=$(echo "$left" | grep -v '^terraform|' || true)
+  ! is_ci || [ -z "$failing" ] || die "requirements are missing, which is a failure in CI"
   without="$without $(echo "$left" | cut -d '|' -f 1 | tr '\n' ' ')"
   for name in cc git; do
     ! lacks "$name" || die "$name is missing; no test can run without it"
@@ -214,7 +217,13 @@ corpus() {
     cat "$target/corpus-report.txt"
     return 1
   }
-  python3 tests/corpus.py "$report" tests/data/corpus-passing.txt || return 1
+  required=tests/data/corpus-passing.txt
+  if lacks terraform; then
+    echo "the part corpus: the cases of Terraform, because terraform is missing" >>"$left_out"
+    required=$target/corpus-required.txt
+    grep -v '^terraform-' tests/data/corpus-passing.txt >"$required"
+  fi
+  python3 tests/corpus.py "$report" "$required" || return 1
   # The texts of Unfurl, in the cases that compare no text of other programs.
   texts=$target/unfurl-texts
   printf '#!/bin/sh\nUNFURL_FORMAT=unfurl exec "%s" "$@"\n' \

@@ -76,10 +76,8 @@ impl PrivateRun<'_> {
 
     /// Makes the entries of the folders above a file durable, because some of them may be new.
     fn sync_parents(&self, path: &Path) -> Result<(), fs::Error> {
-        let above = path.ancestors().skip(1);
-        above
-            .map(|folder| fs::sync_dir(&self.base.join(folder)))
-            .collect()
+        let mut above = path.ancestors().skip(1);
+        above.try_for_each(|folder| fs::sync_dir(&self.base.join(folder)))
     }
 }
 

@@ -64,10 +64,12 @@ pub use location::{Container, Destination, HostKeyPolicy, Identities, Location, 
 pub use location_error::LocationError;
 pub use names::{NameError, check_host_list_item, check_host_name, check_user_name};
 pub(crate) use output::change_failure;
-pub use output::{ActionResult, ChangeOutput, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
+pub use output::{
+    ActionResult, ChangeOutput, Exit, PrivateOutput, ReadOutput, RunOutput, Stream, TransferOutput,
+};
 pub use passwords::AttemptCounter;
 pub use passwords::Passwords;
-pub use private::{PrivateOutput, PrivateStep, PrivateWork};
+pub use private::{PrivateStep, PrivateWork};
 pub use request::ActionRequest;
 pub use request::{CallControl, StopLevel};
 pub use ssh::{ConnectionPool, PoolLimits, has_known_key};

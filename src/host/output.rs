@@ -2,14 +2,15 @@
 //!
 //! Each kind of [`super::Action`] has its own type; [`ActionResult`] is any of them.
 
-use std::fmt::{Display, Formatter};
+use std::fmt::{Debug, Display, Formatter};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::FactReading;
-use super::{Action, CapturedOutput, PrivateOutput, Question};
+use super::{Action, CapturedOutput, Question};
 use crate::value::{HIDDEN_OUTPUT, Secrets};
 
 /// The result of an [`super::Action`]. Its variant corresponds to that of the action.
@@ -123,6 +124,42 @@ pub struct ChangeOutput {
     /// The output of each completed change, in order. The last one may have failed.
     pub outputs: Vec<RunOutput>,
     pub elapsed: Duration,
+}
+
+/// The result of a [`super::Action::Private`]. [`Debug`] shows no contents.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrivateOutput {
+    /// Exit code 0 means that all steps were done.
+    pub exit: Exit,
+    /// The path of the private folder; empty if there can be none.
+    pub folder: PathBuf,
+    /// The contents of the files read, in order. None for a file that does not exist.
+    #[serde(skip)]
+    pub contents: Vec<Option<Vec<u8>>>,
+    pub elapsed: Duration,
+}
+
+impl PrivateOutput {
+    /// Returns the output of work that was not done.
+    pub fn not_done(exit: Exit) -> Self {
+        Self {
+            exit,
+            folder: PathBuf::new(),
+            contents: Vec::new(),
+            elapsed: Duration::ZERO,
+        }
+    }
+}
+
+impl Debug for PrivateOutput {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PrivateOutput")
+            .field("exit", &self.exit)
+            .field("folder", &self.folder)
+            .field("contents", &self.contents.len())
+            .field("elapsed", &self.elapsed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The result of a [`super::Action::Put`] or [`super::Action::Get`].
@@ -292,6 +329,16 @@ mod tests {
         assert!(!Exit::TimedOut.is_ok());
         assert_eq!(Exit::Signal(9).code(), Some(137));
         assert_eq!(Exit::Signal(15).to_string(), "ended by signal 15");
+    }
+
+    #[test]
+    fn the_contents_of_private_files_are_neither_shown_nor_serialized() {
+        let output = PrivateOutput {
+            contents: vec![Some(b"hunter2".to_vec())],
+            ..PrivateOutput::not_done(Exit::Code(0))
+        };
+        let json = serde_json::to_string(&output).unwrap();
+        assert!(!format!("{output:?}{json}").contains("104"), "{json}");
     }
 
     #[test]

@@ -3,11 +3,8 @@
 
 use std::fmt::{Debug, Formatter};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use super::Exit;
 
 /// Work on private files of this machine. The steps run in order until the first failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,42 +65,6 @@ impl Debug for PrivateStep {
     }
 }
 
-/// The result of [`PrivateWork`]. [`Debug`] shows no contents.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PrivateOutput {
-    /// Exit code 0 means that all steps were done.
-    pub exit: Exit,
-    /// The path of the private folder; empty if there can be none.
-    pub folder: PathBuf,
-    /// The contents of the files read, in order. None for a file that does not exist.
-    #[serde(skip)]
-    pub contents: Vec<Option<Vec<u8>>>,
-    pub elapsed: Duration,
-}
-
-impl PrivateOutput {
-    /// Returns the output of work that was not done.
-    pub fn not_done(exit: Exit) -> Self {
-        Self {
-            exit,
-            folder: PathBuf::new(),
-            contents: Vec::new(),
-            elapsed: Duration::ZERO,
-        }
-    }
-}
-
-impl Debug for PrivateOutput {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PrivateOutput")
-            .field("exit", &self.exit)
-            .field("folder", &self.folder)
-            .field("contents", &self.contents.len())
-            .field("elapsed", &self.elapsed)
-            .finish_non_exhaustive()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,19 +78,15 @@ mod tests {
         };
         let keep = PrivateStep::Keep {
             path: "b".into(),
-            bytes: bytes.clone(),
+            bytes,
             mode: 0o600,
-        };
-        let output = PrivateOutput {
-            contents: vec![Some(bytes.clone())],
-            ..PrivateOutput::not_done(Exit::Code(0))
         };
         let work = PrivateWork {
             steps: vec![write, keep],
             ..PrivateWork::default()
         };
-        let json = serde_json::to_string(&work).unwrap() + &serde_json::to_string(&output).unwrap();
-        for shown in [format!("{work:?}"), format!("{output:#?}"), json] {
+        let json = serde_json::to_string(&work).unwrap();
+        for shown in [format!("{work:?}"), format!("{work:#?}"), json] {
             assert!(!shown.contains("hunter2"), "{shown}");
             assert!(!shown.contains("104"), "{shown}");
         }

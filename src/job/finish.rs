@@ -53,10 +53,8 @@ impl Engine {
         if on_record {
             self.note_state_change(index, id);
         }
-        let (local, state) = {
-            let entity = self.topology.entity(target);
-            (entity.local, entity.state)
-        };
+        let entity = self.topology.entity(target);
+        let (local, state) = (entity.local, entity.state);
         let ended = self.context.local_context.now();
         let task = &mut self.ledger.tasks[index];
         let (entry, cut_off) = task.stage.entry();
@@ -84,13 +82,15 @@ impl Engine {
         if changed {
             self.set_customized(index, id);
         }
-        for warning in warnings {
-            self.log(
-                LogLevel::Warning,
-                format!("{}: {warning}", self.label(index)),
-            );
-        }
+        self.log_warnings(index, warnings);
         Ok(())
+    }
+
+    fn log_warnings(&mut self, index: TaskIndex, warnings: Vec<String>) {
+        for warning in warnings {
+            let text = format!("{}: {warning}", self.label(index));
+            self.log(LogLevel::Warning, text);
+        }
     }
 
     /// Advances the node state after a successful task.

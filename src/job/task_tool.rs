@@ -7,7 +7,7 @@ use super::task::Task;
 use super::task_view::TaskEnvironment;
 use crate::expr::{DirectoryOwner, Error};
 use crate::name::Status;
-use crate::task::{StateCipher, ToolPlaces, ToolProvider};
+use crate::task::{StateCipher, ToolFacts, ToolProvider};
 use crate::value::{Map, Value, canonical_sha256};
 
 /// The number of hexadecimal digits that tell the private folders of an ensemble's instances apart.
@@ -37,7 +37,7 @@ impl Evaluation<'_> {
 }
 
 impl ToolProvider for TaskEnvironment<'_> {
-    fn places(&self) -> ToolPlaces {
+    fn facts(&self) -> ToolFacts {
         let task = self.task;
         let instance = self.evaluation.directory_name(task.spec.target);
         let owner = DirectoryOwner {
@@ -54,10 +54,13 @@ impl ToolProvider for TaskEnvironment<'_> {
         let mut digest = canonical_sha256(&Value::from(key));
         digest.truncate(KEY_LENGTH);
         let prefix = self.cipher().folder_prefix();
-        ToolPlaces {
+        ToolFacts {
             working: working.unwrap_or_else(|_| fallback()),
             private: format!("{prefix}{digest}"),
             instance,
+            writes_files: !task.spec.check_only && !self.evaluation.options.goal.drift,
+            removes: self.evaluation.removes_target(task),
+            was_applied: self.evaluation.was_applied(task),
         }
     }
 

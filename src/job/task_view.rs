@@ -42,14 +42,11 @@ impl Evaluation<'_> {
             outputs: &task.spec.operation.outputs,
             dry_run: self.options.goal.dry_run,
             check_only: task.spec.check_only,
-            writes_files: !task.spec.check_only && !self.options.goal.drift,
             base_dir: &self.options.base_dir,
             time_limit: task.time_limit(),
             echo: self.options.echo,
             capture: self.options.capture,
             target_status: self.topology.entity(task.spec.target).local,
-            removes: self.removes_target(task),
-            was_applied: self.was_applied(task),
         };
         let view = TaskView::new(
             settings,

@@ -73,6 +73,11 @@ impl Status {
     pub fn is_present(self) -> bool {
         matches!(self, Self::Ok | Self::Degraded | Self::Error)
     }
+
+    /// Whether the instance does not exist, as far as known: `pending` or `absent`.
+    pub fn is_missing(self) -> bool {
+        matches!(self, Self::Pending | Self::Absent)
+    }
 }
 
 vocabulary!(

@@ -13,6 +13,6 @@ mod work;
 pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun, WorkInputs};
 pub use effect::{EffectResult, EffectRole, RunProgress, RunStep, Subtask, TaskEffect};
 pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
-pub use tool::{StateCipher, ToolPlaces, ToolProvider};
+pub use tool::{StateCipher, ToolFacts, ToolProvider};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
 pub use work::TaskWork;

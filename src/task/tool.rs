@@ -24,21 +24,27 @@ pub trait StateCipher {
     fn folder_prefix(&self) -> &str;
 }
 
-/// The places of a task's files.
+/// The places of a task's files, and what is known of its target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ToolPlaces {
+pub struct ToolFacts {
     /// The name of the target's folders.
     pub instance: String,
     /// The folder `tasks` of the target while the job runs.
     pub working: PathBuf,
     /// The name of the private folder of the target.
     pub private: String,
+    /// True if rendered files are written. Jobs that only look write none.
+    pub writes_files: bool,
+    /// True if the workflow of the task removes its target.
+    pub removes: bool,
+    /// True if the target exists, and an operation that applied a configuration with the input `main` is on record.
+    pub was_applied: bool,
 }
 
 /// Provides what a tool with a state needs to know about its task.
 pub trait ToolProvider {
-    /// Returns the places of the task's files.
-    fn places(&self) -> ToolPlaces;
+    /// Returns the places of the task's files, and what is known of its target.
+    fn facts(&self) -> ToolFacts;
 
     /// Returns the cipher for states.
     fn cipher(&self) -> &dyn StateCipher;

@@ -24,8 +24,6 @@ pub struct TaskSettings<'a> {
     /// Whether the run only compares what the operation has made with what it would make now. Such a run must change
     /// nothing.
     pub check_only: bool,
-    /// True if rendered files are written. Jobs that only look write none.
-    pub writes_files: bool,
     /// The ensemble's folder, in which commands run.
     pub base_dir: &'a Path,
     /// The longest time that a command may run.
@@ -36,10 +34,6 @@ pub struct TaskSettings<'a> {
     pub capture: u64,
     /// The target's own status, without its dependencies.
     pub target_status: Option<Status>,
-    /// True if the workflow of the task removes its target.
-    pub removes: bool,
-    /// True if the target exists, and an operation that applied a configuration with the input `main` is on record.
-    pub was_applied: bool,
 }
 
 /// A task as its configurator sees it.

@@ -112,12 +112,12 @@ impl Topology {
         if let Some(key) = variables.shift_remove("host_key") {
             host.host_key = Some(key.reveal().to_string());
         }
-        let names = self.groups_of(of);
-        let groups = names.iter().map(|name| {
-            let group = self.inventory_group(name, evaluator, 0)?;
-            Ok((Arc::clone(name), group))
-        });
-        host.groups = groups.collect::<Result<Map, Error>>()?;
+        for name in self.template().groups.keys() {
+            if self.has_member(name, of, 0) {
+                let group = self.inventory_group(name, of, &host.name, evaluator)?;
+                host.groups.insert(Arc::clone(name), group);
+            }
+        }
         Ok(host)
     }
 
@@ -185,18 +185,20 @@ impl Topology {
         Ok(value.filter(|value| !value.is_null()))
     }
 
-    /// Returns the names of the inventory groups that an instance is a member of.
-    fn groups_of(&self, of: Handle) -> Vec<Arc<str>> {
-        let Some(node) = self.entity(of).node() else {
-            return Vec::new();
+    /// Returns true if an inventory group, or a group within it, has an instance as a member.
+    fn has_member(&self, name: &str, of: Handle, depth: usize) -> bool {
+        const MAX_DEPTH: usize = 32;
+        let Some(group) = self.template().groups.get(name) else {
+            return false;
         };
-        let template = node.template.name.as_str();
-        let groups = self.template().groups.iter();
-        let with_member = groups.filter(|(name, group)| {
-            let is_member = group.members.iter().any(|member| &**member == template);
-            is_member && self.is_inventory_group(name)
-        });
-        with_member.map(|(name, _)| Arc::clone(name)).collect()
+        let Some(node) = self.entity(of).node() else {
+            return false;
+        };
+        let own = node.template.name.as_str();
+        let is_member = |member: &Arc<str>| {
+            &**member == own || depth < MAX_DEPTH && self.has_member(member, of, depth + 1)
+        };
+        self.is_inventory_group(name) && group.members.iter().any(is_member)
     }
 
     fn is_inventory_group(&self, name: &str) -> bool {
@@ -206,29 +208,35 @@ impl Topology {
         name.is_some_and(|name| name == GROUP_TYPE || types.is_derived_from(name, GROUP_TYPE))
     }
 
-    /// Returns a group as an inventory has it: its variables and its child groups.
+    /// Returns a group as an inventory for one host has it: its variables, the host, and the groups within it that have the
+    /// host.
     fn inventory_group(
         &self,
         name: &str,
+        of: Handle,
+        host: &str,
         evaluator: &Evaluator,
-        depth: usize,
     ) -> Result<Value, Error> {
-        const MAX_DEPTH: usize = 32;
-        let (mut variables, mut children) = (Map::new(), Map::new());
+        let (mut hosts, mut variables, mut children) = (Map::new(), Map::new(), Map::new());
         if let Some(group) = self.template().groups.get(name) {
             if let Some(raw) = group.properties.get("hostvars") {
                 let value = evaluator.evaluate(&raw.value, &Context::new(self.root()))?;
                 variables = value.marked_entries().unwrap_or_default();
             }
-            for member in group.members.iter().filter(|_| depth < MAX_DEPTH) {
-                if self.is_inventory_group(member) {
-                    let child = self.inventory_group(member, evaluator, depth + 1)?;
-                    children.insert(Arc::clone(member), child);
+            let own = self
+                .entity(of)
+                .node()
+                .map(|node| node.template.name.as_str());
+            for member in &group.members {
+                if Some(&**member) == own {
+                    hosts.insert(host.into(), Value::from(Map::new()));
+                } else if self.has_member(member, of, 0) {
+                    children.insert(Arc::clone(member), Value::from(Map::new()));
                 }
             }
         }
         Ok(Value::map([
-            ("hosts", Value::from(Map::new())),
+            ("hosts", Value::from(hosts)),
             ("vars", variables.into()),
             ("children", children.into()),
         ]))

@@ -315,6 +315,8 @@ impl Topology {
             ".protected" => Value::from(entity.protected),
             ".customized" => Value::from(entity.customized.clone()),
             ".operational" => Value::Bool(self.is_operational(of)),
+            ".present" => Value::Bool(self.effective(of).is_present()),
+            ".missing" => Value::Bool(self.effective(of).is_missing()),
             ".ancestors" => self.references(self.ancestors(of)),
             ".parents" => {
                 let mut parents = self.ancestors(of);

@@ -126,7 +126,7 @@ impl Types {
             TypeSection::Data => ResolvedType::Data(Arc::new(self.resolve_data(key, &subject))),
             TypeSection::Group => ResolvedType::Group(Arc::new(GroupType {
                 properties: self.property_defs(key),
-                members: self.known_type_names(key, "members", TypeSection::Node),
+                members: self.member_types(key),
                 info: self.info(key),
             })),
             TypeSection::Policy => ResolvedType::Policy(Arc::new(PolicyType {
@@ -136,6 +136,18 @@ impl Types {
                 info: self.info(key),
             })),
         }
+    }
+
+    /// Returns the types of nodes and groups that can be members of a group, and reports those that do not exist.
+    fn member_types(&self, key: TypeKey) -> Vec<TypeName> {
+        for (scope, named) in self.nearest_names(key, "members") {
+            for (name, span) in named {
+                if scope.find(&name, TypeSection::Group).is_none() {
+                    let _known = scope.find_or_warn(&name, TypeSection::Node, span);
+                }
+            }
+        }
+        self.type_names(key, "members", TypeSection::Node)
     }
 
     fn trigger_defs(&self, key: TypeKey, subject: &str) -> IndexMap<Arc<str>, Arc<Trigger>> {

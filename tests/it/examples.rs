@@ -117,6 +117,25 @@ fn hello_greets_and_goes() {
 }
 
 #[test]
+fn terraform_greets_and_destroys_what_it_made() {
+    requires!("terraform");
+    let env = TestEnv::with_example("terraform");
+    let run = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    assert_eq!(run.succeeds().json()["outputs"]["text"], "Hello, world!");
+    let again = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(again.all().contains("Nothing to do"), "{again}");
+    env.unfurl(["check"]).succeeds().prints(&["1 ok"]);
+    let other = ["--var", "input_greeting", "Welcome"];
+    let drift = env.unfurl(["drift"].iter().chain(&other));
+    drift.prints(&["pending"]);
+    env.unfurl(["deploy", "--approve"].iter().chain(&other))
+        .succeeds()
+        .prints(&["Welcome, world!"]);
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    assert_all(&env, "absent");
+}
+
+#[test]
 fn hello_greets_somebody_else_when_the_input_changes() {
     let env = TestEnv::with_example("hello");
     env.unfurl(["deploy", "--approve"]).succeeds();
@@ -199,7 +218,7 @@ fn every_example_has_a_readme_and_a_test() {
             let line = format!("[{name}](ensembles/{name}/README.md)");
             assert!(readme.contains(&line), "README.md has no line about {name}");
             assert!(
-                ["ansible", "hello", "states", "tasks", "webapp"].contains(&&*name),
+                ["ansible", "hello", "states", "tasks", "terraform", "webapp"].contains(&&*name),
                 "no test runs {name}"
             );
         }

@@ -101,8 +101,6 @@ fn an_operation_whose_configurator_is_missing_says_which() {
             "Standard.start of `program`",
             "supervisor.SupervisorConfigurator",
         ),
-        ("Standard.start of `container`", "`Ansible`"),
-        ("Standard.configure of `project`", "`Terraform`"),
     ] {
         let told = run.stderr.lines().find(|line| line.contains(operation));
         assert!(

@@ -2,7 +2,7 @@
 //!
 //! A test that begins with `requires!("root", "ip")` is skipped if one of these is missing. It prints the
 //! reason and adds a line to the file named by `UNFURL_TESTS_LEFT_OUT`, which `sh tests/run.sh` prints at its
-//! end. With `CI=true` the test fails instead. `UNFURL_TESTS_WITHOUT` lists requirements, separated by
+//! end. With `CI=true` the test fails instead, unless the requirement is Terraform, which no package has. `UNFURL_TESTS_WITHOUT` lists requirements, separated by
 //! spaces, that count as missing in any case.
 
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ macro_rules! left_out {
 pub(crate) fn leave_out(name: &str, reason: &str) {
     use std::io::Write as _;
     let is_ci = std::env::var("CI").as_deref() == Ok("true");
-    assert!(!is_ci, "{reason}");
+    // No package of the system has Terraform, so its tests may be left out in CI, too.
+    assert!(!is_ci || reason.contains("`terraform`"), "{reason}");
     eprintln!("left out: {reason}");
     let Some(list) = std::env::var_os("UNFURL_TESTS_LEFT_OUT") else {
         return;

@@ -470,7 +470,9 @@ pub(crate) fn is_ignored(path: &str) -> bool {
     ];
     let name = path.rsplit('/').next().unwrap_or(path);
     let ends = [".log", ".lock"];
-    folders.contains(&name) || ends.iter().any(|end| name.ends_with(end))
+    // The tasks of a role of Ansible, which `.gitignore` must except.
+    let is_of_role = path.rsplit('/').nth(2) == Some("roles");
+    folders.contains(&name) && !is_of_role || ends.iter().any(|end| name.ends_with(end))
 }
 
 /// Deletes the files that git ignores, so that the folder looks like a fresh clone.

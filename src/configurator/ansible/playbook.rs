@@ -139,13 +139,17 @@ impl PlayMaker<'_> {
                 play.entry("gather_facts".into()).or_insert_with(gathers);
             }
         }
-        if !self.environment.is_empty() {
-            let secret = self.environment.secret_names();
-            let added = self.environment.iter().map(|(name, value)| {
-                let value = Value::str(value).data();
-                (name.into(), value.sensitive_if(secret.contains(name)))
-            });
-            let added = Value::from(added.collect::<Map>());
+        // Ansible would put secret variables on a command line. Tasks on this machine inherit them.
+        let secret = self.environment.secret_names();
+        let added = self
+            .environment
+            .iter()
+            .filter(|(name, _)| !secret.contains(name));
+        let added: Map = added
+            .map(|(name, value)| (name.into(), Value::str(value).data()))
+            .collect();
+        if !added.is_empty() {
+            let added = Value::from(added);
             let environment = match play.shift_remove("environment") {
                 Some(own) if own.is_truthy() => match own.as_list() {
                     Some(items) => Value::list(std::iter::once(added).chain(items.iter().cloned())),

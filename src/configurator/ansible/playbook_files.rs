@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::expr::LocalContext;
+use crate::expr::{DirectoryOwner, LocalContext};
 use crate::value::Value;
 
 /// The folders beside a playbook that belong to it.
@@ -15,12 +15,14 @@ const FOLDERS: [&str; 6] = [
     "filter_plugins",
     "action_plugins",
 ];
+/// The keys whose values name roles.
+const ROLE_KEYS: [&str; 4] = ["roles", "import_role", "include_role", "dependencies"];
 /// The folder with roles.
 const ROLES: &str = "roles";
 /// The folder in which a playbook looks for tasks, templates and files, besides its own.
 const SOURCE_FOLDERS: [&str; 5] = ["", "tasks", "templates", "files", "vars"];
-/// The maximum number of files that are searched for names of other files.
-const MAX_FILES: usize = 200;
+/// The maximum number of files, which are also searched for names of other files.
+const MAX_FILES: usize = 2000;
 /// The maximum size of a file that is searched, in bytes.
 const MAX_BYTES: usize = 1 << 20;
 /// The maximum length of a text that may be a path.
@@ -28,8 +30,9 @@ const MAX_PATH: usize = 512;
 
 /// Returns the files and folders that a playbook reads, as far as their names are written in it.
 ///
-/// These are the files that it names and those that they name in turn, the roles, and the folders with variables and
-/// plugins beside it.
+/// These are the files that it names and those that they name in turn, its roles, and the folders with variables and
+/// plugins beside it. The files of roles count one by one, because Unfurl's `.gitignore` excludes folders named `tasks`, and
+/// the digest of a folder leaves out what git ignores.
 pub(super) fn files_of_playbook(
     playbook: &Value,
     context: &dyn LocalContext,
@@ -39,9 +42,11 @@ pub(super) fn files_of_playbook(
         context,
         found: BTreeSet::new(),
         waiting: Vec::new(),
-        has_roles: false,
+        roles: BTreeSet::new(),
     };
+    let project = context.directory(&DirectoryOwner::default(), "project");
     let mut folders = vec![base.to_owned()];
+    folders.extend(project.ok().filter(|project| project != base));
     match playbook.reveal() {
         Value::Str(text) if !text.contains('\n') => search.add(&base.join(&**text)),
         Value::External(external) => {
@@ -53,16 +58,22 @@ pub(super) fn files_of_playbook(
         }
         plays => search.names(plays, base, 0),
     }
-    while let Some(file) = search.waiting.pop() {
-        if let Some(folder) = file.parent() {
-            folders.push(folder.to_owned());
-            search.read(&file, folder);
+    let mut known_roles = BTreeSet::new();
+    loop {
+        while let Some(file) = search.waiting.pop() {
+            if let Some(folder) = file.parent() {
+                if !folders.iter().any(|known| known == folder) && known_roles.is_empty() {
+                    folders.push(folder.to_owned());
+                }
+                search.read(&file, folder);
+            }
         }
+        let Some(role) = search.roles.difference(&known_roles).next().cloned() else {
+            break;
+        };
+        search.add_role(&role, &folders);
+        known_roles.insert(role);
     }
-    if let Ok(project) = context.directory(&crate::expr::DirectoryOwner::default(), "project") {
-        folders.push(project);
-    }
-    folders.dedup();
     search.folders(&folders, base)
 }
 
@@ -71,7 +82,8 @@ struct FileSearch<'a> {
     context: &'a dyn LocalContext,
     found: BTreeSet<PathBuf>,
     waiting: Vec<PathBuf>,
-    has_roles: bool,
+    /// The names of roles that were found.
+    roles: BTreeSet<String>,
 }
 
 impl FileSearch<'_> {
@@ -113,11 +125,49 @@ impl FileSearch<'_> {
             Value::Map(map) => {
                 for (key, item) in map.iter() {
                     let key = key.rsplit('.').next().unwrap_or(key);
-                    self.has_roles |= matches!(key, "roles" | "import_role" | "include_role");
+                    if ROLE_KEYS.contains(&key) {
+                        self.role_names(item);
+                    }
                     self.names(item, folder, depth + 1);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Adds the roles that the value of a key for roles names: a name, a map with it, or a list of both.
+    fn role_names(&mut self, value: &Value) {
+        match value.reveal() {
+            Value::Str(text) => {
+                let name = text.strip_prefix("name=").unwrap_or(text);
+                if !name.contains(['{', ' ', '\n']) && name.len() <= MAX_PATH {
+                    self.roles.insert(name.to_owned());
+                }
+            }
+            Value::List(items) => items.iter().for_each(|item| self.role_names(item)),
+            Value::Map(map) => {
+                let names = ["role", "name"].iter().filter_map(|key| map.get(*key));
+                let names = names.filter(|name| name.as_str().is_some());
+                names.for_each(|name| self.role_names(name));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the files of a role, which is in a folder `roles` or beside the playbook.
+    fn add_role(&mut self, role: &str, folders: &[PathBuf]) {
+        let places = folders.iter();
+        let places = places.flat_map(|folder| [folder.join(ROLES).join(role), folder.join(role)]);
+        let found = places.into_iter().find(|place| self.context.is_dir(place));
+        let mut waiting: Vec<PathBuf> = found.into_iter().collect();
+        while let Some(folder) = waiting.pop() {
+            for path in self.context.list(&folder).unwrap_or_default() {
+                if !self.context.is_dir(&path) {
+                    self.add(&path);
+                } else if !self.context.is_link(&path) && waiting.len() < MAX_FILES {
+                    waiting.push(path);
+                }
+            }
         }
     }
 
@@ -145,9 +195,7 @@ impl FileSearch<'_> {
         let has_files = !self.found.is_empty();
         for folder in folders {
             // Folders beside an ensemble do not belong to a playbook that is written in the model.
-            let own = FOLDERS.iter().filter(|_| folder != base || has_files);
-            let roles = std::iter::once(&ROLES).filter(|_| self.has_roles);
-            let names = own.chain(roles);
+            let names = FOLDERS.iter().filter(|_| folder != base || has_files);
             let paths = names.map(|name| folder.join(name));
             let context = self.context;
             self.found.extend(paths.filter(|path| context.is_dir(path)));

@@ -1,7 +1,8 @@
 //! The Terraform configurator.
 
 use super::module_files::ModuleFiles;
-use super::run::{LOCK_FILE, RenderedRun, TerraformRun};
+use super::rendered::RenderedRun;
+use super::run::{LOCK_FILE, TerraformRun};
 use super::settings::{
     EXCLUDED_FROM_DIGEST, Goal, OUTPUT_METADATA, StateLocation, WorkingFolder, read_in_order,
 };
@@ -68,12 +69,12 @@ impl Configurator for TerraformConfigurator {
         let mut files = made.rendered(&folder);
         files.extend(lock_file(task, &folder));
         let mut own_files = Vec::new();
-        if !task.settings.writes_files && folder.is_of_job() {
+        if !task.tool().facts().writes_files && folder.is_of_job() {
             // Such a job renders nothing into the folders of the ensemble.
             own_files = std::mem::take(&mut files);
         }
         if task.settings.dry_run {
-            // It is read now, so that an error in it is one of the plan.
+            // An error in the input is one of the plan.
             task.input("dryrun_outputs")?;
         }
         let run = RenderedRun {
@@ -115,7 +116,7 @@ fn lock_file(task: &TaskView<'_>, folder: &WorkingFolder) -> Option<RenderedFile
     let WorkingFolder::OfJob(folder) = folder else {
         return None;
     };
-    let instance = task.tool().places().instance;
+    let instance = task.tool().facts().instance;
     let path = task.settings.base_dir.join("active/artifacts");
     let path = path.join(instance).join(LOCK_FILE);
     let local = task.local_context();

@@ -39,7 +39,7 @@ fn difference(resource: &Json, drifted: &[&str]) -> Option<String> {
         .iter()
         .filter_map(Json::as_str)
         .collect();
-    if matches!(actions[..], ["no-op"] | ["read"]) || resource["mode"].as_str() == Some("data") {
+    if matches!(actions[..], ["no-op" | "read"]) || resource["mode"].as_str() == Some("data") {
         return None;
     }
     let address = resource["address"].as_str()?;

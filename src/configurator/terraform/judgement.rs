@@ -3,7 +3,7 @@
 use super::recovered::lost_of;
 use super::settings::Goal;
 use super::state_file::ToolState;
-use super::stream::ToolOutput;
+use super::stream::{ToolDiagnostic, ToolOutput};
 use crate::configurator::result_template::{apply_done, apply_result_template};
 use crate::configurator::template::error_outcome;
 use crate::host::{Exit, RunOutput};
@@ -17,7 +17,7 @@ const MAX_ERRORS: usize = 20;
 /// The number of last lines that a message has if the tool reports no error.
 const LAST_LINES: usize = 5;
 
-/// What a run of the tool left.
+/// The output and the states of a run.
 #[derive(Debug)]
 pub(super) struct Judged<'a> {
     pub(super) goal: Goal,
@@ -84,8 +84,16 @@ pub(super) fn init_failure(task: &TaskView<'_>, tool: &[String], run: &RunOutput
     }
 }
 
+/// Returns the message about a tool that cannot be run. None if its program exists.
+pub(super) fn unusable_tool(task: &TaskView<'_>, tool: &[String]) -> Option<String> {
+    let name = tool.first()?;
+    let is_found = task.has_program(name);
+    let is_path = name.contains('/');
+    (!is_found && !is_path).then(|| missing_tool(tool))
+}
+
 /// Returns the message about a tool that is not installed.
-pub(super) fn missing_tool(tool: &[String]) -> String {
+fn missing_tool(tool: &[String]) -> String {
     let name = tool.first().map_or("terraform", String::as_str);
     if name == "terraform" {
         return "neither `terraform` nor `tofu` is on PATH; install Terraform 1.4 or OpenTofu 1.6 or a later version, or \
@@ -139,7 +147,7 @@ impl Judged<'_> {
         if matches!(self.run.exit, Exit::NotFound(_)) {
             return Some(missing_tool(self.tool));
         }
-        let errors: Vec<String> = self.output.errors().map(|error| error.text()).collect();
+        let errors: Vec<String> = self.output.errors().map(ToolDiagnostic::text).collect();
         let name = self.name();
         let says = |text: &str| {
             if text.is_empty() {
@@ -164,9 +172,10 @@ impl Judged<'_> {
                 says(&text)
             ));
         }
-        let has_summary = match self.goal.changes() {
-            true => self.output.done_counts.is_some(),
-            false => self.output.plan_counts.is_some(),
+        let has_summary = if self.goal.changes() {
+            self.output.done_counts.is_some()
+        } else {
+            self.output.plan_counts.is_some()
         };
         if !has_summary {
             return Some(format!(
@@ -221,8 +230,14 @@ impl Judged<'_> {
     }
 
     fn status(&self, task: &TaskView<'_>) -> Option<Status> {
-        let _ = task;
+        let found = task.settings.target_status;
+        let is_bad = matches!(
+            found,
+            Some(Status::Degraded | Status::Error | Status::Unknown)
+        );
         match self.goal {
+            // After a successful run, what exists is what the configuration says.
+            Goal::Apply => is_bad.then_some(Status::Ok),
             Goal::Check => Some(self.found_status()),
             Goal::Preview { .. } if self.run.exit == Exit::Code(2) => Some(Status::Ok),
             _ => None,
@@ -272,7 +287,7 @@ impl Judged<'_> {
 
     /// Returns the result's fields, which are the variables of `resultTemplate` and part of the record.
     fn result(&self, success: bool, modified: Option<bool>) -> Map {
-        let command = shlex_join(&[self.tool, &[self.goal.subcommand().to_owned()]].concat());
+        let command = shlex_join([self.tool, &[self.goal.subcommand().to_owned()]].concat());
         let is_secret = self.run.is_secret();
         let text =
             |text: &str| Value::from(without_controls(text).as_ref()).sensitive_if(is_secret);

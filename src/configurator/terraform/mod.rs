@@ -9,6 +9,7 @@ mod differences;
 mod judgement;
 mod module_files;
 mod recovered;
+mod rendered;
 mod run;
 mod settings;
 mod state_file;

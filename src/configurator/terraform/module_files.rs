@@ -210,7 +210,7 @@ impl Configuration {
     }
 
     fn default_folder(task: &TaskView<'_>) -> Result<Self, Error> {
-        let instance = task.tool().places().instance;
+        let instance = task.tool().facts().instance;
         let path = task.settings.base_dir.join(&instance);
         if task.local_context().is_dir(&path) {
             return Ok(Self::Folder(path));
@@ -252,7 +252,7 @@ impl Configuration {
 }
 
 /// Returns true for the source of a module that the tool fetches: an address, or a name of a registry.
-fn is_source(text: &str) -> bool {
+pub(super) fn is_source(text: &str) -> bool {
     let parts = text.split("//").next().unwrap_or_default().split('/');
     let is_name = |part: &str| {
         !part.is_empty()

@@ -1,5 +1,5 @@
-//! What a private folder tells after its run was cut off: whose it is, its newest state, and the resources that the
-//! state lacks.
+//! The private folder of a run that was cut off: its origin, its newest state, and the resources that the state
+//! lacks.
 
 use std::path::PathBuf;
 

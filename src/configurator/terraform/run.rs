@@ -8,9 +8,10 @@ use super::command_line::{
     user_settings,
 };
 use super::differences::{differences, differences_of_output};
-use super::judgement::{Judged, init_failure, judge};
+use super::judgement::{Judged, init_failure, judge, unusable_tool};
 use super::module_files::GENERATED_FILES;
 use super::recovered::{PrivateOrigin, newer_state, sealed_state};
+use super::rendered::RenderedRun;
 use super::settings::{Goal, StateLocation, tool_words};
 use super::state_file::ToolState;
 use super::stream::{ToolOutput, progress_of};
@@ -23,7 +24,7 @@ use crate::host::{
 use crate::task::{
     EffectResult, EffectRole, OperationRun, RunProgress, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
-use crate::value::{Map, Secrets, Value};
+use crate::value::{Secrets, Value};
 
 /// The file with the digest of what was initialised, in the data folder of the tool.
 const STAMP: &str = "unfurl-init";
@@ -35,63 +36,12 @@ const ERRORED_STATE: &str = "errored.tfstate";
 const OPEN_MODE: u32 = 0o644;
 const SECRET_MODE: u32 = 0o600;
 
-/// The data that a render hands to the run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct RenderedRun {
-    /// The folder in which the tool runs.
-    pub(super) cwd: String,
-    pub(super) variables: Option<String>,
-    /// The name and the content of the file with secret variables.
-    pub(super) secret: Option<(String, Value)>,
-    /// The digest of the configuration.
-    pub(super) digest: String,
-    pub(super) location: String,
-    /// Files that the run itself writes into the folder, and removes.
-    pub(super) own_files: Vec<(String, String)>,
-}
-
-impl RenderedRun {
-    pub(super) fn to_value(&self) -> Value {
-        let (name, content) = self.secret.clone().unzip();
-        let own_files = self.own_files.iter();
-        let own_files: Map = own_files
-            .map(|(name, content)| (name.as_str().into(), Value::from(content.as_str())))
-            .collect();
-        Value::from(Map::from_iter([
-            ("cwd".into(), Value::from(self.cwd.as_str())),
-            ("variables".into(), Value::from(self.variables.clone())),
-            ("secret_name".into(), Value::from(name)),
-            ("secret".into(), content.unwrap_or_default()),
-            ("digest".into(), Value::from(self.digest.as_str())),
-            ("location".into(), Value::from(self.location.as_str())),
-            ("own_files".into(), Value::from(own_files)),
-        ]))
-    }
-
-    pub(super) fn of_value(value: &Value) -> Self {
-        let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
-        let secret = value.get("secret").cloned().unwrap_or_default();
-        let own_files = value.get("own_files").and_then(Value::as_map);
-        let own_files = own_files.into_iter().flatten();
-        Self {
-            own_files: own_files
-                .map(|(name, content)| (name.to_string(), content.to_string()))
-                .collect(),
-            cwd: text("cwd").unwrap_or_default(),
-            variables: text("variables"),
-            secret: text("secret_name").map(|name| (name, secret)),
-            digest: text("digest").unwrap_or_default(),
-            location: text("location").unwrap_or_default(),
-        }
-    }
-}
-
 /// The step whose result the run waits for.
 #[derive(Debug)]
 enum Stage {
     Begin,
     Open,
-    Place,
+    Write,
     ReadSettings,
     MakeCache,
     Init,
@@ -184,7 +134,7 @@ impl TerraformRun {
         match (stage, result) {
             (Stage::Begin, _) => self.begin(task),
             (Stage::Open, Some(ActionResult::Private(output))) => self.opened(task, output),
-            (Stage::Place, Some(ActionResult::Private(output))) => match &output.exit {
+            (Stage::Write, Some(ActionResult::Private(output))) => match &output.exit {
                 exit if exit.is_ok() => self.prepare(task),
                 exit => Ok(self.give_up(task, TaskOutcome::refused(exit.to_string()))),
             },
@@ -195,7 +145,7 @@ impl TerraformRun {
                 self.init(task)
             }
             (Stage::MakeCache, Some(_)) => self.run_init(task),
-            (Stage::Init, Some(ActionResult::Run(output))) => self.initialised(task, output),
+            (Stage::Init, Some(ActionResult::Run(output))) => self.initialised(task, &output),
             (Stage::Run, Some(ActionResult::Run(output))) => self.ran(task, output),
             (Stage::Show, Some(ActionResult::Run(output))) => {
                 let plan = output.stdout.whole().ok();
@@ -204,9 +154,11 @@ impl TerraformRun {
                 let found = found.unwrap_or_else(|| differences_of_output(&self.output));
                 let secrets = self.secrets();
                 self.differences = found.iter().map(|text| secrets.redact(text)).collect();
-                self.collect(task)
+                Ok(self.collect(task))
             }
-            (Stage::Collect, Some(ActionResult::Private(output))) => self.collected(task, &output),
+            (Stage::Collect, Some(ActionResult::Private(output))) => {
+                Ok(self.collected(task, &output))
+            }
             (Stage::Close(outcome), result) => Ok(closed(*outcome, result)),
             (_, result) => {
                 let exit = result.map_or(Exit::Cancelled, |result| result.exit().clone());
@@ -238,7 +190,10 @@ impl TerraformRun {
         self.goal = Goal::of(task)?;
         self.location = StateLocation::parse(&self.rendered.location)?;
         self.tool = tool_words(task)?;
-        let places = task.tool().places();
+        if let Some(problem) = unusable_tool(task, &self.tool) {
+            return Ok(done(TaskOutcome::refused(problem)));
+        }
+        let places = task.tool().facts();
         self.private = places.private;
         self.instance = places.instance;
         let origin = PrivateOrigin {
@@ -335,7 +290,7 @@ impl TerraformRun {
         if steps.is_empty() {
             return self.prepare(task);
         }
-        self.stage = Stage::Place;
+        self.stage = Stage::Write;
         Ok(self.work(task, steps))
     }
 
@@ -344,7 +299,7 @@ impl TerraformRun {
     fn missing_state(&self, task: &TaskView<'_>, has_state: bool) -> Option<String> {
         let path = self
             .state_file()
-            .filter(|_| !has_state && task.settings.was_applied)?;
+            .filter(|_| !has_state && task.tool().facts().was_applied)?;
         Some(format!(
             "the state `{}` is missing, although an earlier job has applied the configuration; restore the file, for example \
              with `git restore` of its encrypted copy below `.secrets`, or copy it from the clone that has it; if nothing of it exists any \
@@ -389,11 +344,11 @@ impl TerraformRun {
         Ok(auxiliary(Action::Run(self.with_secrets(command))))
     }
 
-    fn initialised(&mut self, task: &TaskView<'_>, output: RunOutput) -> Result<RunStep, Error> {
+    fn initialised(&mut self, task: &TaskView<'_>, output: &RunOutput) -> Result<RunStep, Error> {
         if output.exit.is_ok() {
             return self.run_tool(task);
         }
-        let outcome = init_failure(task, &self.tool, &output);
+        let outcome = init_failure(task, &self.tool, output);
         Ok(self.give_up(task, outcome))
     }
 
@@ -439,7 +394,7 @@ impl TerraformRun {
         let has_failed = !output.exit.is_ok() && output.exit != Exit::Code(2);
         if has_failed && !self.is_initialised && self.output.needs_init() {
             self.stamp = None;
-            self.stage = Stage::Place;
+            self.stage = Stage::Write;
             let steps = vec![PrivateStep::Discard {
                 file: STREAM.to_owned(),
             }];
@@ -460,11 +415,11 @@ impl TerraformRun {
             self.stage = Stage::Show;
             return Ok(auxiliary(Action::Run(command)));
         }
-        self.collect(task)
+        Ok(self.collect(task))
     }
 
     /// Reads what the tool has left.
-    fn collect(&mut self, task: &TaskView<'_>) -> Result<RunStep, Error> {
+    fn collect(&mut self, task: &TaskView<'_>) -> RunStep {
         let mut steps = Vec::new();
         for file in [STATE, BACKUP] {
             steps.push(PrivateStep::Read {
@@ -476,17 +431,17 @@ impl TerraformRun {
             steps.extend(path.map(|path| PrivateStep::Load { path }));
         }
         self.stage = Stage::Collect;
-        Ok(self.work(task, steps))
+        self.work(task, steps)
     }
 
-    fn collected(&mut self, task: &TaskView<'_>, left: &PrivateOutput) -> Result<RunStep, Error> {
+    fn collected(&mut self, task: &TaskView<'_>, left: &PrivateOutput) -> RunStep {
         if !left.exit.is_ok() {
             let mut outcome = self.outcome(task, None);
             outcome.success = false;
             outcome
                 .errors
                 .push(self.kept_message(&left.exit.to_string()));
-            return Ok(done(outcome));
+            return done(outcome);
         }
         let content = |place: usize| left.contents.get(place).cloned().flatten();
         let candidates = [content(0), content(1), content(2)];
@@ -509,7 +464,7 @@ impl TerraformRun {
                     let mut outcome = self.outcome(task, after.as_deref());
                     outcome.success = false;
                     outcome.errors.push(problem);
-                    return Ok(done(outcome));
+                    return done(outcome);
                 }
             }
         }
@@ -525,7 +480,7 @@ impl TerraformRun {
         let mut outcome = self.outcome(task, after.as_deref());
         outcome.warnings.extend(warning);
         self.stage = Stage::Close(Box::new(outcome));
-        Ok(self.work(task, steps))
+        self.work(task, steps)
     }
 
     fn outcome(&self, task: &TaskView<'_>, state: Option<&[u8]>) -> TaskOutcome {

@@ -104,7 +104,7 @@ impl ChangeCounts {
     }
 }
 
-/// What the tool has printed, line by line.
+/// The output of the tool, read line by line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ToolOutput {
     /// The version of the tool, as its first line says.

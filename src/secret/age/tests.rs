@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use super::identity::decrypt_age;
 use super::*;
 use crate::system::env::Env;
 use crate::value::Value;

@@ -17,7 +17,7 @@ fn with_program(script: &str) -> TestEnv {
 #[test]
 fn a_missing_program_is_named_with_advice() {
     let env = node("playbook: {q: [{debug: }]}\ncommand: no-such-ansible", "{}").env();
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&[
         "`no-such-ansible` was not found",
         "install ansible-core 2.14 or newer",
@@ -28,7 +28,7 @@ fn a_missing_program_is_named_with_advice() {
 #[test]
 fn a_program_that_prints_nonsense_is_reported_with_its_version_and_last_lines() {
     let env = with_program("echo '{\"unfurl\": 3'; echo odd; exit 0");
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&[
         "`./tool` (ansible-playbook [core 2.9.1])",
         "did not report the end of the playbook",
@@ -45,11 +45,11 @@ fn a_program_that_dies_by_a_signal_leaves_what_it_reported() {
     let env = with_program(&format!(
         "echo '{task}'; echo '{changed}'; echo 'segfault' >&2; kill -9 $$"
     ));
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["ended by signal 9", "  segfault"]);
     assert_eq!(status(&env), "error");
     let env = with_program(&format!("echo '{task}'; kill -9 $$"));
-    env.unfurl(["deploy", "--approve"]).exits(1);
+    env.unfurl(["deploy", "--approve"]).exits(64);
     assert_eq!(status(&env), "unknown");
 }
 
@@ -58,7 +58,7 @@ fn an_exit_code_of_0_with_failed_hosts_is_a_failure() {
     let failed = "{\"unfurl\": \"result\", \"status\": \"failed\", \"host\": \"a\", \"task\": \"x\", \"message\": \"broken\"}";
     let end = "{\"unfurl\": \"end\", \"hosts\": {\"a\": {\"failures\": 1}}}";
     let env = with_program(&format!("echo '{failed}'; echo '{end}'"));
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["a: task `x`: failed: broken"]);
     assert_eq!(status(&env), "pending");
 }
@@ -107,12 +107,12 @@ fn a_playbook_with_an_error_changes_nothing_and_shows_the_lines_of_ansible() {
     let env = node("playbook: play.yml", "{}").env();
     env.write(
         "play.yml",
-        "- hosts: localhost\n  tasks:\n    - nonsense_of_a_task: 1\n      other: 2\n",
+        "- hosts: localhost\n  tasks:\n    - nonsense_of_a_task: {}\n      debug: {}\n",
     );
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["exit code 4", "ERROR! conflicting action statements"]);
     assert_eq!(status(&env), "pending");
     env.write("play.yml", "- hosts: nobody\n  tasks: [{debug: }]\n");
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["no host matches the `hosts` of the playbook"]);
 }

@@ -116,7 +116,7 @@ fn failures_of_several_hosts_are_reported_by_host() {
         ",
     )
     .env();
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     let text = run.all();
     assert!(
         text.contains("bad: task `fail on one`: failed: no space"),

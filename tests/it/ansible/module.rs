@@ -31,8 +31,8 @@ fn a_module_that_fails_gives_its_message() {
     requires!("ansible-playbook");
     let env = node("playbook: {q: [{meta: noop}]}", "{}").env();
     let run = env.unfurl(["run", "--module", "fail", "--", "msg=nope"]);
-    run.exits(1).says(&["failed: nope"]);
+    run.exits(64).says(&["failed: nope"]);
     let run = env.unfurl(["run", "--module", "no_such_module", "--", "x=1"]);
-    run.exits(1)
+    run.exits(64)
         .says(&["couldn't resolve module/action 'no_such_module'"]);
 }

@@ -2,23 +2,29 @@
 
 use serde_json::Value as Json;
 
-use crate::drafts::{Draft, nodes};
+use crate::drafts::{Draft, ensemble, nodes};
 use crate::support::TestEnv;
 
 /// A node whose `configure` is Ansible with these inputs and outputs.
 pub(super) fn node(inputs: &str, outputs: &str) -> Draft {
-    nodes(
+    ensemble(
         "
-        app:
-          type: tosca.nodes.Root
-          properties: {greeting: Hello}
-          interfaces:
-            Standard:
-              configure:
-                implementation: Ansible
-                inputs:
-                  <inputs>
-                outputs: <outputs>
+        node_types:
+          App:
+            derived_from: tosca.nodes.Root
+            properties: {greeting: {type: string}}
+        topology_template:
+          node_templates:
+            app:
+              type: App
+              properties: {greeting: Hello}
+              interfaces:
+                Standard:
+                  configure:
+                    implementation: Ansible
+                    inputs:
+                      <inputs>
+                    outputs: <outputs>
         ",
     )
     .with("inputs", inputs)
@@ -36,10 +42,7 @@ pub(super) fn status(env: &TestEnv) -> Json {
 
 /// A playbook of a file that writes a page with a role.
 fn with_role() -> TestEnv {
-    let env = node(
-        "playbook: play/site.yml\narguments: {to: '{{ get_env(\"PWD\") }}'}",
-        "{}",
-    );
+    let env = node("playbook: play/site.yml", "{}");
     let env = env.env();
     env.write(
         "play/site.yml",
@@ -155,7 +158,7 @@ fn a_failed_task_is_named_with_its_host_and_the_message_of_the_module() {
         "{}",
     )
     .env();
-    let run = env.unfurl(["deploy", "--approve"]).exits(1);
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
     assert!(
         run.all()
             .contains("localhost: task `set up`: failed: the disk is full"),

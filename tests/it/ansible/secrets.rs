@@ -2,23 +2,26 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use super::playbooks::attributes;
-use crate::drafts::nodes;
+use crate::drafts::ensemble;
 use crate::support::TestEnv;
 
 const CANARY: &str = "c4n4ry-in-the-playbook";
+const OF_FILE: &str = "c4n4ry-of-the-file";
+const VAULT_PASSWORD: &str = "c4n4ry-of-the-vault";
 
-/// An ensemble whose playbook uses a secret property, and a file of variables that the vault encrypts.
-fn env() -> TestEnv {
-    let look = "tr '\\0' ' ' < /proc/[0-9]*/cmdline 2>/dev/null";
-    let look = look.replace("< /proc/[0-9]*/cmdline", "");
-    let env = nodes(
-        "
+const MODEL: &str = r#"
+    node_types:
+      App:
+        derived_from: tosca.nodes.Root
+        properties: {password: {type: string, metadata: {sensitive: true}}}
+    topology_template:
+      node_templates:
         app:
-          type: tosca.nodes.Root
-          properties:
-            password: {eval: {sensitive: <canary>}}
+          type: App
+          properties: {password: {get_env: CANARY}}
           interfaces:
             Standard:
               configure:
@@ -26,33 +29,37 @@ fn env() -> TestEnv {
                   primary: Ansible
                   environment: {OF_ENVIRONMENT: '{{ SELF.password }}'}
                 inputs:
-                  playbook:
-                    - vars_files: ['{{ \"vaulted.yml\" | abspath }}']
-                      tasks:
-                        - name: look
-                          shell: {eval: {q: \"cat /proc/[0-9]*/cmdline | tr '\\\\0' '\\\\n' | grep -c '[c]4n4ry-in'; cat /proc/[0-9]*/environ 2>/dev/null | grep -c x; true\"}}
-                          register: seen
-                        - name: use
-                          copy:
-                            dest: '{{ \".\" | abspath }}/used'
-                            mode: '0600'
-                            content: {q: '{{ secret }} {{ vaulted }} {{ lookup(\"env\", \"OF_ENVIRONMENT\") | length }}'}
-                          no_log: true
-                        - name: show
-                          debug: {msg: {q: 'leaks {{ secret }}'}}
-                        - set_fact: {lines: {q: '{{ seen.stdout_lines[0] }}'}, leaked: {q: '{{ secret }}'}}
+                  playbook: {q: [{vars_files: [<folder>/vaulted.yml], tasks: [
+                    {name: look, shell: "cat /proc/[0-9]*/cmdline | tr '\\0' '\\n' | grep -c 'c4n4[r]y'; echo ${#OF_ENVIRONMENT}", register: seen, failed_when: false},
+                    {name: use, copy: {dest: <folder>/used, mode: '0600', content: '{{ secret }} {{ vaulted }} {{ SELF.password }}'}, no_log: true},
+                    {name: show, debug: {msg: 'leaks {{ secret }}'}},
+                    {name: tell, set_fact: {lines: '{{ seen.stdout_lines }}', leaked: '{{ secret }}'}}]}]}
                   arguments: {secret: '{{ SELF.password }}'}
                 outputs: {lines: lines, leaked: leaked}
-        ",
-    )
-    .with("canary", CANARY)
-    .env();
-    let _ = look;
+    "#;
+
+/// An ensemble whose playbook uses a secret property, and a file of variables that the project's vault encrypts.
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    let folder = env.work().display().to_string();
     env.write(
-        "unfurl.yaml",
-        "apiVersion: unfurl/v1.0.0\nkind: Project\nensembles: [{file: ensemble.yaml}]\n",
+        "ensemble.yaml",
+        &ensemble(MODEL).with("folder", folder).build(),
     );
-    env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", "v4ult-p4ssw0rd")
+    let password = env.work().join("password");
+    fs::write(&password, VAULT_PASSWORD).unwrap();
+    env.write("vaulted.yml", &format!("vaulted: {OF_FILE}\n"));
+    let mut sealing = Command::new("ansible-vault");
+    sealing.args(["encrypt", "--vault-id"]);
+    sealing.arg(format!("default@{}", password.display()));
+    sealing
+        .arg(env.work().join("vaulted.yml"))
+        .env("HOME", env.work());
+    let sealed = sealing.output().unwrap();
+    assert!(sealed.status.success(), "{sealed:?}");
+    fs::remove_file(&password).unwrap();
+    let env = env.variable("CANARY", CANARY);
+    env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", VAULT_PASSWORD)
 }
 
 /// Returns the files below a folder that contain a text in clear.
@@ -73,37 +80,53 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
     found
 }
 
+#[track_caller]
+fn nothing_leaks(env: &TestEnv, said: &str) {
+    let root = env.work();
+    for canary in [CANARY, OF_FILE, VAULT_PASSWORD] {
+        assert_eq!(
+            files_with(root.parent().unwrap(), canary),
+            [""; 0],
+            "{said}"
+        );
+        assert!(!said.contains(canary), "{canary}: {said}");
+    }
+}
+
 #[test]
 fn secrets_reach_the_playbook_and_stay_out_of_everything_else() {
     requires!("ansible-playbook");
     let env = env();
-    env.write("vaulted.yml", "vaulted: v4ulted-c4n4ry\n");
-    let vaulted = env.work().join("vaulted.yml");
-    let password = env.work().join("password");
-    env.write("password", "v4ult-p4ssw0rd");
-    let sealed = std::process::Command::new("ansible-vault")
-        .args(["encrypt", "--vault-id"])
-        .arg(format!("default@{}", password.display()))
-        .arg(&vaulted)
-        .output()
-        .unwrap();
-    assert!(sealed.status.success(), "{sealed:?}");
-    fs::remove_file(&password).unwrap();
     let run = env.unfurl(["-vv", "deploy", "--approve"]).succeeds();
     assert_eq!(
         env.read("used"),
-        format!("{CANARY} v4ulted-c4n4ry {}", CANARY.len()),
+        format!("{CANARY} {OF_FILE} {CANARY}"),
         "{run}"
     );
     fs::remove_file(env.work().join("used")).unwrap();
-    assert_eq!(attributes(&env)["lines"], "0", "{run}");
-    let root = env.work();
-    let root = root.parent().unwrap();
-    for canary in [CANARY, "v4ulted-c4n4ry", "v4ult-p4ssw0rd"] {
-        let mut files = files_with(root, canary);
-        // The model itself has the first one.
-        files.retain(|file| !(canary == CANARY && file.ends_with("work/ensemble.yaml")));
-        assert_eq!(files, [""; 0], "{canary}: {run}");
-        assert!(!run.all().contains(canary), "{canary}: {run}");
-    }
+    // No command line had the secret, and the task's environment did.
+    let lines = attributes(&env)["lines"].to_string();
+    assert_eq!(lines, format!(r#"["0","{}"]"#, CANARY.len()), "{run}");
+    nothing_leaks(&env, &run.all());
+    let again = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(again.all().contains("Nothing to do"), "{again}");
+}
+
+#[test]
+fn a_secret_in_the_message_of_a_failure_is_redacted() {
+    requires!("ansible-playbook");
+    let env = env();
+    let model = env.read("ensemble.yaml");
+    env.write(
+        "ensemble.yaml",
+        &model.replace("debug: {msg: 'leaks", "fail: {msg: 'leaks"),
+    );
+    let run = env.unfurl(["-vv", "deploy", "--approve"]).exits(64);
+    assert!(
+        run.all()
+            .contains("task `show`: failed: leaks <<REDACTED>>"),
+        "{run}"
+    );
+    fs::remove_file(env.work().join("used")).unwrap();
+    nothing_leaks(&env, &run.all());
 }

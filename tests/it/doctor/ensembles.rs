@@ -192,7 +192,7 @@ fn programs_that_no_operation_needs_are_not_checked() {
 
 #[test]
 fn a_configurator_that_does_not_exist_is_an_error() {
-    for name in ["Terraform", "Ansible", "my.Configurator"] {
+    for name in ["Kompose", "Supervisor", "my.Configurator"] {
         let env = TestEnv::with_ensemble(&with_operation(&format!(
             "{{implementation: {{className: {name}}}}}"
         )));

@@ -30,8 +30,8 @@ fn an_equal_configuration_is_ok_and_a_different_one_degraded() {
     let env = env.with_variable("N", "two");
     env.unfurl(["check"]).succeeds();
     assert_eq!(env.status(), "degraded");
-    let record = super::files_with(&env.work().join("changes"), "terraform_data.x: differs");
-    assert_eq!(record.len(), 1);
+    let record = super::files_with(&env.work().join("jobs"), "terraform_data.x: differs");
+    assert!(!record.is_empty());
     env.unfurl(["deploy", "--approve"]).succeeds();
     assert_eq!(env.status(), "ok");
 }
@@ -71,7 +71,6 @@ output "o" { value = terraform_data.x.id }"#;
     env.unfurl(["deploy", "--approve"]).succeeds();
     let env = env.with_variable("N", "second-hidden");
     let run = env.unfurl(["drift"]);
-    let all = run.all();
-    assert!(all.contains("terraform_data.x"), "{run}");
-    assert!(!all.contains("first-hidden"), "{run}");
+    // The model shows the variable; the differences of the tool do not.
+    run.prints(&["terraform_data.x: differs   input: <<REDACTED>>"]);
 }

@@ -5,13 +5,15 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{TerraformEnv, opened};
+use super::{TerraformEnv, files_with, opened};
 use crate::support::{is_full, wait_for};
 
 const STATE: &str = "active/secrets/tf/terraform.tfstate.yaml";
 
 /// Four resources one after another. Each notes its id in the file `made` once it exists.
-const MAIN: &str = r#"resource "terraform_data" "a" {
+const MAIN: &str = r#"variable "pw" { sensitive = true }
+resource "terraform_data" "a" {
+  input = var.pw
   provisioner "local-exec" { command = "echo ${self.id} >> $MADE; sleep 0.1" }
 }
 resource "terraform_data" "b" {
@@ -30,6 +32,9 @@ fn env() -> TerraformEnv {
     let made = env.work().join("made").to_str().unwrap().to_owned();
     env.with_variable("MADE", &made)
 }
+
+/// A secret that the tool gets as a variable.
+const SECRET: &str = "hunter2-canary-crash";
 
 fn ids(state: &serde_json::Value) -> Vec<String> {
     let resources = state["resources"].as_array().unwrap();
@@ -50,6 +55,8 @@ fn after_a_kill_of_the_program_the_next_job_knows_every_resource() {
         // The moments are spread over the run of the tool.
         let time = Duration::from_millis(150 + 700 * turn / count);
         env.killed_after(time, &["deploy", "--approve"]);
+        let root = env.work().with_file_name("");
+        assert_eq!(files_with(&root, SECRET), [] as [std::path::PathBuf; 0]);
         // The command that takes over waits for the tool, and looks.
         env.unfurl(["check", "--approve"]);
         let made = env.read_if("made").unwrap_or_default();
@@ -65,11 +72,12 @@ fn after_a_kill_of_the_program_the_next_job_knows_every_resource() {
         }
         assert_eq!(env.private_folders(), [] as [std::path::PathBuf; 0]);
         let run = env
-            .unfurl(["deploy", "--approve", "--redo-in-doubt"])
+            .unfurl(["deploy", "--approve", "--repair", "degraded"])
             .succeeds();
         assert_eq!(env.status(), "ok", "{run}");
         env.unfurl(["teardown", "--approve"]).succeeds();
         assert_eq!(ids(&opened(&env, STATE, "pw")), [] as [String; 0]);
+        env.has_nowhere(SECRET);
     }
 }
 

@@ -5,11 +5,13 @@
 mod checks;
 mod crash;
 mod cycle;
+mod hands;
 mod modules;
 mod problems;
 mod secrets;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::drafts::nodes;
@@ -61,6 +63,7 @@ impl TerraformEnv {
 
     fn of(env: TestEnv) -> Self {
         let runtime = tempfile::tempdir_in("/dev/shm").unwrap();
+        fs::set_permissions(runtime.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let env = env
             .variable("XDG_RUNTIME_DIR", runtime.path().to_str().unwrap())
             .variable("CHECKPOINT_DISABLE", "1")

@@ -43,7 +43,7 @@ fn a_folder_is_called_as_a_module_and_its_files_are_watched() {
     assert!(again.all().contains("Nothing to do"), "{again}");
     env.write("mod/main.tf", &MODULE.replace("got", "gotten"));
     let changed = env.unfurl(["deploy", "--approve"]).succeeds();
-    assert!(changed.all().contains("1 updated"), "{changed}");
+    assert!(changed.all().contains("1 changed"), "{changed}");
     env.unfurl(["teardown", "--approve"]).succeeds();
 }
 
@@ -91,6 +91,28 @@ fn the_tool_can_run_in_a_folder_of_the_project() {
     let run = env.unfurl(["deploy", "--approve"]);
     assert_ne!(run.code, 0, "{run}");
     run.says(&["`workdir: mod`", "nothing is written"]);
+}
+
+#[test]
+fn a_backend_of_the_configuration_keeps_the_state() {
+    requires!("terraform");
+    let env = typed("{main: conf/site.tf, stateLocation: remote}");
+    let path = env.work().with_file_name("tmp").join("backend.tfstate");
+    let backend = format!(
+        "terraform {{\n  backend \"local\" {{\n    path = \"{}\"\n  }}\n}}\n",
+        path.display()
+    );
+    env.write("conf/site.tf", &(backend + MODULE));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(env.attribute("tout"), "got red");
+    assert!(std::fs::read_to_string(&path).unwrap().contains("got red"));
+    assert_eq!(
+        env.read_if("active/secrets/tf/terraform.tfstate.yaml"),
+        None
+    );
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    let left = std::fs::read_to_string(&path).unwrap();
+    assert!(left.contains("\"resources\": []"), "{left}");
 }
 
 #[test]

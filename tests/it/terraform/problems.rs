@@ -13,7 +13,7 @@ output "o" { value = terraform_data.good.output }"#;
 
 /// An ensemble whose tool is a script.
 fn with_tool(script: &str) -> TerraformEnv {
-    let env = TerraformEnv::new(MAIN, "command: <tool>");
+    let env = TerraformEnv::new(MAIN, "command: TOOL");
     let path = env.work().join("tool");
     env.write("tool", &format!("#!/bin/sh\n{script}\n"));
     let mode = std::fs::Permissions::from_mode(0o755);
@@ -21,7 +21,7 @@ fn with_tool(script: &str) -> TerraformEnv {
     let text = env.read("ensemble.yaml");
     env.write(
         "ensemble.yaml",
-        &text.replace("<tool>", path.to_str().unwrap()),
+        &text.replace("TOOL", path.to_str().unwrap()),
     );
     env
 }
@@ -152,4 +152,68 @@ fn without_a_file_system_in_memory_nothing_runs() {
     assert_ne!(run.code, 0, "{run}");
     run.says(&["/nowhere"]);
     assert_eq!(env.status(), "pending");
+}
+
+/// The output of an apply with a provider that refuses a resource.
+const PROVIDER_ERROR: &str = r#"{"@level":"info","@message":"Terraform 1.11.4","@module":"terraform.ui","terraform":"1.11.4","type":"version","ui":"1.2"}
+{"@level":"info","@message":"aws_s3_bucket.logs: Creating...","@module":"terraform.ui","hook":{"resource":{"addr":"aws_s3_bucket.logs"},"action":"create"},"type":"apply_start"}
+{"@level":"info","@message":"aws_s3_bucket.logs: Creation errored after 1s","@module":"terraform.ui","hook":{"resource":{"addr":"aws_s3_bucket.logs"},"action":"create","elapsed_seconds":1},"type":"apply_errored"}
+{"@level":"error","@message":"Error: creating S3 Bucket (logs): BucketAlreadyExists","@module":"terraform.ui","diagnostic":{"severity":"error","summary":"creating S3 Bucket (logs): BucketAlreadyExists","detail":"status code 409","address":"aws_s3_bucket.logs","range":{"filename":"main.unfurl.tmp.tf","start":{"line":7,"column":1,"byte":1},"end":{"line":7,"column":2,"byte":2}}},"type":"diagnostic"}"#;
+
+#[test]
+fn an_error_of_a_provider_is_that_of_its_resource_by_transcript() {
+    let env = with_tool("case $1 in init) exit 0;; esac\ncat transcript; exit 1");
+    let path = env.work().join("transcript");
+    env.write("transcript", PROVIDER_ERROR);
+    let text = env
+        .read("tool")
+        .replace("cat transcript", &format!("cat {}", path.display()));
+    env.write("tool", &text);
+    let run = env.unfurl(["deploy", "--approve"]);
+    assert_ne!(run.code, 0, "{run}");
+    run.says(&[
+        "aws_s3_bucket.logs: creating S3 Bucket (logs): BucketAlreadyExists: status code 409 (main.unfurl.tmp.tf:7)",
+    ]);
+    assert_eq!(env.status(), "error");
+}
+
+#[test]
+fn the_lock_file_is_kept_and_providers_come_from_a_shared_cache_by_transcript() {
+    let script = r#"if [ "$1" = init ]; then
+  echo "init $TF_PLUGIN_CACHE_DIR $(cat .terraform.lock.hcl 2>/dev/null)" >> "$LOG"
+  echo 'provider "x" { version = "1.2.3" }' > .terraform.lock.hcl
+  exit 0
+fi
+echo '{"@level":"info","@message":"x","terraform":"1.11.4","type":"version"}'
+echo '{"@level":"info","@message":"x","type":"change_summary","changes":{"add":0,"change":0,"remove":0,"operation":"apply"}}'
+echo '{"@level":"info","@message":"x","type":"outputs","outputs":{"o":{"sensitive":false,"value":"x"}}}'"#;
+    let env = with_tool(script);
+    let log = env.work().join("log");
+    let env = env.with_variable("LOG", log.to_str().unwrap());
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let lock = env.read("active/artifacts/tf/.terraform.lock.hcl");
+    assert!(lock.contains("1.2.3"), "{lock}");
+    assert!(
+        env.read("log").contains(".cache/unfurl/terraform-plugins"),
+        "{}",
+        env.read("log")
+    );
+    // Another configuration is initialised with the versions of the lock file.
+    let text = env.read("ensemble.yaml").replace("input = 1", "input = 2");
+    env.write("ensemble.yaml", &text);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let last = env.read("log").lines().last().unwrap().to_owned();
+    assert!(last.contains("1.2.3"), "{last}");
+    // The user's own settings of the cache are left alone.
+    let home = env.work().with_file_name("home");
+    std::fs::write(
+        home.join(".terraformrc"),
+        "plugin_cache_dir = \"/elsewhere\"\n",
+    )
+    .unwrap();
+    let text = env.read("ensemble.yaml").replace("input = 2", "input = 3");
+    env.write("ensemble.yaml", &text);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let last = env.read("log").lines().last().unwrap().to_owned();
+    assert!(!last.contains("terraform-plugins"), "{last}");
 }

@@ -109,8 +109,7 @@ fn a_secret_in_the_configuration_is_refused() {
 fn a_module_in_a_folder_gets_its_secrets_through_a_variable() {
     requires!("terraform");
     let text = text("x", "main: mod\ntfvars: {pw: {get_input: pw}}");
-    let text = text.replace("main: |\n                    x\n", "");
-    let text = text.replace("main: |\n", "");
+    let text = text.replace("{{ outputs.o }}", "{{ outputs.secret }}");
     let env = TerraformEnv::with_text(&remove_inline(&text));
     env.write("mod/main.tf", MAIN);
     env.unfurl(["deploy", "--approve", "--var", "input_pw", SECRET])
@@ -122,11 +121,8 @@ fn a_module_in_a_folder_gets_its_secrets_through_a_variable() {
 
 /// Removes the inline configuration `x` of a draft.
 fn remove_inline(text: &str) -> String {
-    let mut kept = Vec::new();
-    for line in text.lines() {
-        if line.trim() != "x" {
-            kept.push(line);
-        }
-    }
-    kept.join("\n") + "\n"
+    let kept = text
+        .lines()
+        .filter(|line| !matches!(line.trim(), "x" | "main: |"));
+    kept.map(|line| format!("{line}\n")).collect()
 }
