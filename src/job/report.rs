@@ -19,6 +19,9 @@ use crate::plan::{JobGoal, Plan};
 use crate::topology::{SectionValues, Topology, status_section};
 use crate::value::{Handle, Map, Value};
 
+/// The type of node templates that install an artifact.
+const INSTALLER_TYPE: &str = "unfurl.nodes.ArtifactInstaller";
+
 /// A task that the report lists, with its record.
 #[derive(Debug, Clone)]
 pub struct ReportedTask {
@@ -246,17 +249,31 @@ impl Engine {
         status_section(&self.topology, values)
     }
 
+    /// Returns the templates of instances that install an artifact, which the model does not have itself.
+    fn installer_templates(&self) -> impl Iterator<Item = (Arc<str>, Value)> {
+        let service = self.topology.service();
+        let nodes = self.topology.nodes().into_iter();
+        let templates = nodes.filter_map(|handle| {
+            let template = &self.topology.entity(handle).node()?.template;
+            let is_installer = template.node_type.info.is_derived_from(INSTALLER_TYPE);
+            is_installer.then(|| template.name.clone())
+        });
+        templates.filter_map(|name| {
+            let written = service.added_template(&name)?;
+            Some((name.shared(), written.redacted()))
+        })
+    }
+
     fn values_at_end(&mut self) -> ReportedValues {
         let (outputs, outputs_failed) = self.outputs();
         let is_recorded = self.recording != Recording::Disabled;
         let discovered = self.ledger.added_templates.iter();
+        let discovered = discovered.map(|(name, template)| (Arc::clone(name), template.redacted()));
         ReportedValues {
             status_section: is_recorded.then(|| self.evaluate_section(outputs.clone())),
             outputs,
             outputs_failed,
-            added_templates: discovered
-                .map(|(name, template)| (Arc::clone(name), template.redacted()))
-                .collect(),
+            added_templates: self.installer_templates().chain(discovered).collect(),
         }
     }
 

@@ -139,6 +139,8 @@ impl Engine {
         // Operations of relationships run while their ends are not complete yet.
         let turn = task.step.map(|step| steps.instance(step));
         let turn = turn.filter(|turn| *turn != task.target);
+        // An artifact is installed for its owner, which is not complete yet.
+        let turn = turn.or_else(|| self.topology.owner_of_artifact(task.target));
         let live = live.map(|((of, _), _)| *of);
         // Values that a removal reads from other instances are on record, even if those were removed
         // before.

@@ -159,6 +159,10 @@ impl Evaluation<'_> {
         match &self.topology.entity(of).kind {
             EntityKind::Node(node) => Some(&node.template.operations),
             EntityKind::Relationship { template, .. } => Some(&template.operations),
+            EntityKind::Artifact { .. } => {
+                let artifact = self.topology.entity(of).artifact();
+                artifact.map(|artifact| &artifact.operations)
+            }
             _ => None,
         }
     }

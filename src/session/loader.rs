@@ -23,6 +23,7 @@ use super::read_scope::{add_own_files, add_repositories_of_home, folder_of_repos
 use super::secret_source::exposed_credentials;
 use super::service_reader::read_service;
 use super::session::Session;
+use super::tool_artifacts::{drop_idle_operations, templates_with_installers};
 use super::unused_keys::unused_keys;
 use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources, Span};
@@ -342,12 +343,10 @@ impl ModelReader<'_> {
         orphan_templates: &OrphanTemplates,
     ) -> Result<ServiceModel, Diagnostics> {
         let Self {
-            found,
             manifest,
             environment,
             ..
         } = *self;
-        let located = &found.located;
         let root = manifest.service_template().cloned();
         let without = root.is_none();
         let null = || Node::new(NodeKind::Null, manifest.root().span(), None);
@@ -361,9 +360,8 @@ impl ModelReader<'_> {
             limits: Limits::default(),
             lenient: false,
         };
-        let base = located.folder();
         let (service, mut problems) =
-            read_service(&root, base, &mut importer, &read_options, &found.env);
+            self.read_with_installers(&root, &mut importer, &read_options);
         problems.append(chosen);
         problems.append(environment.problems.clone());
         let sources = importer.loader.sources();
@@ -394,6 +392,37 @@ impl ModelReader<'_> {
             inputs,
             problems,
         })
+    }
+
+    /// Reads the model, and reads it again with the installers of the artifacts that its operations need, if there are any.
+    fn read_with_installers(
+        &self,
+        root: &Node,
+        importer: &mut FileImporter<'_, '_>,
+        options: &ReadOptions,
+    ) -> (Option<ServiceTemplate>, Diagnostics) {
+        let env = &self.found.env;
+        let base = self.found.located.folder();
+        let (service, problems) = read_service(root, base, importer, options, env);
+        let Some(service) = service.filter(|_| !problems.stop_loading()) else {
+            return (None, problems);
+        };
+        let path = env.get("PATH").unwrap_or_default();
+        let installers = templates_with_installers(&service, path);
+        let (mut service, problems) = if installers.is_empty() {
+            (Some(service), problems)
+        } else {
+            let mut options = options.clone();
+            for (name, entry) in &installers {
+                options
+                    .added_templates
+                    .insert(Arc::clone(name), entry.clone());
+            }
+            importer.loader.take_warnings();
+            read_service(root, base, importer, &options, env)
+        };
+        service.iter_mut().for_each(drop_idle_operations);
+        (service, problems)
     }
 
     /// Determines the inputs and checks their values.

@@ -33,6 +33,8 @@ mod service_reader;
 mod session;
 mod static_checks;
 mod template_history;
+mod tool_artifacts;
+mod tool_paths;
 mod topology;
 mod unused_keys;
 mod used_package;

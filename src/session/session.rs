@@ -14,6 +14,7 @@ use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use super::package_lock;
 use super::secret_source::SecretSource;
+use super::tool_paths::tool_paths;
 use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
@@ -168,7 +169,16 @@ impl Session {
         topology: &Arc<Topology>,
         system_context: &Arc<LocalSystem>,
     ) -> Result<EnvironmentVariables, LoadError> {
-        let process = self.location.env.all().clone().into_iter().collect();
+        let mut process = self.location.env.all().clone();
+        let tools = tool_paths(&self.project, &self.location.env);
+        if !tools.is_empty() {
+            let tools = tools.iter().map(|folder| folder.display().to_string());
+            let path = process.get("PATH").cloned();
+            let path = path.unwrap_or_else(|| fs::DEFAULT_PATH.to_owned());
+            let all: Vec<String> = tools.chain([path]).collect();
+            process.insert("PATH".to_owned(), all.join(":"));
+        }
+        let process = process.into_iter().collect();
         let mut variables = EnvironmentVariables {
             values: process,
             writes: RequestedWrites::default(),

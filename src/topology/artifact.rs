@@ -60,6 +60,14 @@ impl Topology {
         artifacts.find(|artifact| self.entity(*artifact).name.as_str() == name)
     }
 
+    /// Returns the instance that has an artifact. None for any other entity.
+    pub fn owner_of_artifact(&self, artifact: Handle) -> Option<Handle> {
+        match self.entity(artifact).kind {
+            EntityKind::Artifact { owner, .. } => Some(owner),
+            _ => None,
+        }
+    }
+
     pub(super) fn add_artifacts(&mut self, owner: Handle, template: &NodeTemplate) -> Vec<Handle> {
         let mut handles = Vec::with_capacity(template.artifacts.len());
         for (name, artifact) in &*template.artifacts {

@@ -82,6 +82,22 @@ impl Operations {
         self.interfaces.values().map(|interface| &**interface)
     }
 
+    /// Returns the operations for which `keep` is true. It gets the names of interface and operation.
+    #[must_use]
+    pub fn only(&self, keep: impl Fn(&str, &str) -> bool) -> Self {
+        let mut kept = self.clone();
+        for (name, interface) in &mut kept.interfaces {
+            let is_kept = |operation: &OperationName| keep(name.as_str(), operation.as_str());
+            if !interface.operations.keys().all(is_kept) {
+                let interface = Arc::make_mut(interface);
+                interface
+                    .operations
+                    .retain(|operation, _| is_kept(operation));
+            }
+        }
+        kept
+    }
+
     /// Returns the relationship types of the connections that the operations need, without duplicates.
     pub fn connection_types(&self) -> Vec<&TypeName> {
         let mut types: Vec<&TypeName> = Vec::new();

@@ -54,6 +54,19 @@ impl ServiceTemplate {
         Some(copied.map_or(Cow::Borrowed(map), Cow::Owned))
     }
 
+    /// Returns a node template of the outermost topology as written. None if another file has it.
+    pub fn written_template(&self, name: &TemplateName) -> Option<Mapping> {
+        self.written_definition(name).map(Cow::into_owned)
+    }
+
+    /// Returns a node template as written that was added to the topology. None for any other template.
+    pub fn added_template(&self, name: &TemplateName) -> Option<Value> {
+        let own = self.own_topology.as_ref();
+        let own = own.and_then(|own| own.get("node_templates")?.get(name.as_str()));
+        let added = self.overrides.get(name.as_str())?;
+        own.is_none().then(|| added.to_value())
+    }
+
     /// Returns a node template in a form that can be read without the rest of its topology.
     ///
     /// Requirements name their targets, relationships are inline, and secrets are left out. Returns `None`

@@ -68,7 +68,7 @@ fn a_template_is_added_and_every_other_byte_stays() {
     ];
     let run = env.unfurl(add).succeeds();
     run.prints(&[
-        "added `tf` to ensemble.yaml, line 11",
+        "added `tf` to ensemble.yaml, line 10",
         "unfurl secret set token",
     ]);
     let text = env.read("ensemble.yaml");

@@ -423,3 +423,86 @@ fn make_executable(env: &TestEnv, path: &str) {
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(env.work().join(path), mode).unwrap();
 }
+
+/// An ensemble with a tool that two operations need.
+fn tool_users() -> TestEnv {
+    ensemble(
+        "
+            artifact_types:
+              Tool:
+                derived_from: tosca.artifacts.Root
+                properties: {version: {type: string, default: '1'}}
+                interfaces:
+                  Standard:
+                    operations:
+                      create:
+                        implementation: Cmd
+                        inputs: {cmd: 'echo {{ SELF.file }} {{ SELF.version }} >> installed'}
+            topology_template:
+              node_templates:
+                tools:
+                  type: unfurl.nodes.LocalRepository
+                  artifacts: {mytool: {type: Tool, file: mytool, properties: {version: '2'}}}
+                web:
+                  type: tosca.nodes.Root
+                  interfaces: &uses
+                    Standard:
+                      operations:
+                        configure:
+                          implementation: {primary: Cmd, dependencies: [mytool]}
+                          inputs: {cmd: 'cat installed'}
+                app: {type: tosca.nodes.Root, interfaces: *uses}
+            ",
+    )
+    .env()
+}
+
+#[test]
+fn a_tool_is_installed_once_before_the_operations_that_need_it() {
+    let env = tool_users();
+    deploy(&env);
+    assert_eq!(env.read("installed"), "mytool 2\n");
+    let record = env.ensemble();
+    let installer = &record["status"]["instances"]["__artifact__mytool"];
+    assert_eq!(installer["readyState"]["local"], "ok", "{installer}");
+    // Unfurl finds the template there, too.
+    let template = &record["spec"]["discovered"]["__artifact__mytool"];
+    assert_eq!(template["type"], "unfurl.nodes.ArtifactInstaller");
+    assert_eq!(template["artifacts"]["install"]["file"], "mytool");
+    stays_as_it_is(&env);
+    assert_eq!(env.read("installed"), "mytool 2\n");
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    let installer = &env.ensemble()["status"]["instances"]["__artifact__mytool"];
+    assert_eq!(installer["readyState"]["local"], "ok", "{installer}");
+}
+
+#[test]
+fn a_tool_on_the_path_needs_no_installation() {
+    let env = tool_users();
+    let text = env
+        .read("ensemble.yaml")
+        .replace("file: mytool", "file: sh");
+    env.write("ensemble.yaml", &text.replace("cat installed", "true"));
+    let plan = env.unfurl(["plan"]).succeeds();
+    assert!(!plan.all().contains("__artifact__"), "{plan}");
+}
+
+#[test]
+fn tools_of_asdf_and_mise_are_on_the_path_of_tasks() {
+    let env = node_with(
+        "implementation: {primary: Cmd}\n                    inputs: {cmd: 'mytool > out.txt'}",
+        "",
+    );
+    env.write(
+        "unfurl.yaml",
+        "apiVersion: unfurl/v1.0.0\nkind: Project\nensembles:\n- file: ensemble.yaml\n",
+    );
+    env.write(".tool-versions", "mytool 2.0\n");
+    let home = env.work().join("../home/.asdf/installs/mytool/2.0/bin");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("mytool"), "#!/bin/sh\necho from asdf\n").unwrap();
+    let path = home.join("mytool").display().to_string();
+    make_executable(&env, &path);
+    deploy(&env);
+    assert_eq!(env.read("out.txt"), "from asdf\n");
+}

@@ -163,9 +163,9 @@ fn each_resource_gets_an_instance_on_request() {
         [
             "site_net_a_b",
             "site_net_c",
+            "site_terraform_data_secret",
             "site_terraform_data_web_0",
-            "site_terraform_data_web_1",
-            "site_terraform_data_secret"
+            "site_terraform_data_web_1"
         ]
     );
     assert!(

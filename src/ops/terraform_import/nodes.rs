@@ -157,7 +157,13 @@ mod tests {
             .iter()
             .map(|it| format!("{} on {}: {}", it.name, it.host, it.address))
             .collect();
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        site_net_a_module_b on site: module.net["a.module.b"]
+        site_net_a_module_b_sub on site_net_a_module_b: module.net["a.module.b"].module.sub
+        site_terraform_data_web_0 on site: terraform_data.web[0]
+        site_terraform_data_web_1 on site: terraform_data.web[1]
+        site_net_a_module_b_sub_terraform_data_vpc_x_y on site_net_a_module_b_sub: module.net["a.module.b"].module.sub.terraform_data.vpc["x\"y"]
+        "#);
         assert_eq!(part_nodes(&state, "site", false).len(), 2);
     }
 

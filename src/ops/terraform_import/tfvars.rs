@@ -261,7 +261,24 @@ mod tests {
         let text = "# c\nregion = \"eu\" // d\nsize=3\nratio = 1.5e0\nnone = null\nlist = [\n  1, \"a\", # x\n  true,\n]\n\
                     tags = {\n  Name = \"a\\\"b$${c}\\u00e9\"\n  \"k.v\": { x = [] }, y = -1\n}\ntext = <<-END\n    a\n      b\n    END\n";
         let values = parse_tfvars(text).unwrap();
-        insta::assert_snapshot!(emit(&Value::from(values), 0), @"");
+        insta::assert_snapshot!(emit(&Value::from(values), 0), @r#"
+        region: eu
+        size: 3
+        ratio: 1.5
+        none:
+        list:
+        - 1
+        - a
+        - true
+        tags:
+          Name: a"b${c}é
+          k.v:
+            x: []
+          'y': -1
+        text: |
+          a
+            b
+        "#);
     }
 
     #[test]

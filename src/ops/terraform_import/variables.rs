@@ -61,33 +61,44 @@ pub(super) fn imported_variables(
             value,
         });
     }
+    refuse_incomplete(&missing, &unset)?;
+    all.notes.extend(undeclared_note(module, from_files));
+    Ok(all)
+}
+
+/// Refuses variables without a value, and sensitive ones that are no secrets of the project.
+fn refuse_incomplete(missing: &[&str], unset: &[&str]) -> Result<(), Failure> {
     if let Some(first) = missing.first() {
-        let message = format!("the module needs a value for {}", quoted(&missing));
+        let message = format!("the module needs a value for {}", quoted(missing));
         let help = format!("add `--var {first} VALUE`, or `--var-file FILE`");
         return Err(Failure::usage_with(message, &help));
     }
     if let Some(first) = unset.first() {
         let message = format!(
             "sensitive variables of the module are no secrets of the project: {}",
-            quoted(&unset)
+            quoted(unset)
         );
         let help = format!(
             "run `unfurl secret set {first}` with the value that Terraform used, then import again"
         );
         return Err(Failure::new(FailureKind::Refused, message, Some(help)));
     }
+    Ok(())
+}
+
+/// Returns a note about values of variables that the module does not declare.
+fn undeclared_note(module: &TerraformModule, from_files: &Map) -> Option<String> {
     let unknown: Vec<&str> = from_files
         .keys()
         .map(|name| &**name)
         .filter(|name| module.variable(name).is_none())
         .collect();
-    if !unknown.is_empty() {
-        all.notes.push(format!(
+    (!unknown.is_empty()).then(|| {
+        format!(
             "values of variables that the module does not declare were left out: {}",
             quoted(&unknown)
-        ));
-    }
-    Ok(all)
+        )
+    })
 }
 
 /// Returns a value that no expression or template in it changes.
