@@ -27,8 +27,10 @@ resource "terraform_data" "c" {
 output "o" { value = terraform_data.c.id }"#;
 
 fn env() -> TerraformEnv {
-    let env =
-        TerraformEnv::new(MAIN, "tfvars: {}").with_variable("UNFURL_VAULT_DEFAULT_PASSWORD", "pw");
+    let secret = "tfvars: {pw: {eval: {sensitive: {get_env: CANARY}}}}";
+    let env = TerraformEnv::new(MAIN, secret)
+        .with_variable("CANARY", SECRET)
+        .with_variable("UNFURL_VAULT_DEFAULT_PASSWORD", "pw");
     let made = env.work().join("made").to_str().unwrap().to_owned();
     env.with_variable("MADE", &made)
 }

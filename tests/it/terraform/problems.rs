@@ -188,6 +188,10 @@ echo '{"@level":"info","@message":"x","terraform":"1.11.4","type":"version"}'
 echo '{"@level":"info","@message":"x","type":"change_summary","changes":{"add":0,"change":0,"remove":0,"operation":"apply"}}'
 echo '{"@level":"info","@message":"x","type":"outputs","outputs":{"o":{"sensitive":false,"value":"x"}}}'"#;
     let env = with_tool(script);
+    // The script keeps no state.
+    let text = env.read("ensemble.yaml");
+    let text = text.replace("main: |", "stateLocation: remote\n                main: |");
+    env.write("ensemble.yaml", &text);
     let log = env.work().join("log");
     let env = env.with_variable("LOG", log.to_str().unwrap());
     env.unfurl(["deploy", "--approve"]).succeeds();
