@@ -14,6 +14,8 @@ use crate::system::fs;
 /// The name of folders with files in clear text, and that of folders with their encrypted copies.
 const CLEAR: &str = "secrets";
 const SEALED: &str = ".secrets";
+/// The folder with the files of tasks, among them the states of tools.
+const ACTIVE: &str = "active";
 /// Folders without secrets of their own, which can be large.
 const SKIPPED: [&str; 4] = [".git", ".terraform", "node_modules", "tosca_repositories"];
 /// The maximum depth of a folder `secrets` in a repository.
@@ -43,7 +45,8 @@ pub(super) fn restore(found: &EnsembleLocation, view: &mut dyn JobFrontend) {
 
 /// Returns the folders that may have the folders `secrets` and `.secrets`.
 fn folders_of(located: &LocatedEnsemble) -> Vec<PathBuf> {
-    let mut folders = vec![located.folder().to_owned()];
+    let ensemble = located.folder();
+    let mut folders = vec![ensemble.join(ACTIVE), ensemble.to_owned()];
     folders.extend(located.root().map(Path::to_owned));
     folders.dedup();
     folders
@@ -52,12 +55,13 @@ fn folders_of(located: &LocatedEnsemble) -> Vec<PathBuf> {
 /// Encrypts the changed files in `secrets` of the ensemble, so that the commit of a job contains them.
 pub(super) fn save_of_ensemble(base: &Path, keys: &Keys) -> Result<(), Diagnostic> {
     let repository = Repository::discover(base).ok().flatten();
-    save_in(base, repository.as_ref(), keys)
-        .map(drop)
-        .map_err(|error| {
+    for folder in [base.join(ACTIVE), base.to_owned()] {
+        save_in(&folder, repository.as_ref(), keys).map_err(|error| {
             let help = error.hint();
             Diagnostic::warning(format!("{error}, so it is not committed")).help_if(help)
-        })
+        })?;
+    }
+    Ok(())
 }
 
 /// The result of encrypting the files of repositories.

@@ -157,6 +157,30 @@ fn a_missing_state_of_something_that_exists_is_refused() {
 }
 
 #[test]
+fn a_clone_goes_on_from_the_committed_state() {
+    requires!("terraform", "git");
+    let env = env();
+    env.git(&["init", "-q"]);
+    env.git(&["add", "."]);
+    env.git(&["commit", "-qm", "model"]);
+    env.unfurl(["deploy", "--approve", "--commit"]).succeeds();
+    let files = env.git(&["ls-files"]);
+    assert!(
+        files.contains("active/.secrets/tf/terraform.tfstate.yaml"),
+        "{files}"
+    );
+    assert!(!files.contains("active/secrets"), "{files}");
+    let created = opened(&env, STATE, "pw");
+    // All that git ignores is gone, as in a clone.
+    env.git(&["clean", "-qfdX"]);
+    assert_eq!(env.read_if(STATE), None);
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    let destroyed = opened(&env, STATE, "pw");
+    assert_eq!(destroyed["lineage"], created["lineage"]);
+    assert_eq!(destroyed["resources"].as_array().unwrap().len(), 0);
+}
+
+#[test]
 fn the_state_in_artifacts_hides_secret_values_only() {
     requires!("terraform");
     let main = r#"resource "terraform_data" "x" { input = "open" }
