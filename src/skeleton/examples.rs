@@ -79,6 +79,57 @@ static EXAMPLES: &[Example] = &[
         ],
     },
     Example {
+        name: "terraform",
+        about: "a module of Terraform with an output and a secret; needs terraform or tofu",
+        command: "unfurl deploy",
+        files: &[
+            (
+                "ensemble.yaml",
+                "the ensemble: what should exist, and what exists",
+                include_str!("../../ensembles/terraform/ensemble.yaml"),
+            ),
+            (
+                "README.md",
+                "the commands to try",
+                include_str!("../../ensembles/terraform/README.md"),
+            ),
+        ],
+    },
+    Example {
+        name: "ansible",
+        about: "a page that a playbook with a role writes; needs ansible-playbook",
+        command: "unfurl deploy",
+        files: &[
+            (
+                "ensemble.yaml",
+                "the ensemble: what should exist, and what exists",
+                include_str!("../../ensembles/ansible/ensemble.yaml"),
+            ),
+            (
+                "playbooks/site.yml",
+                "the playbook",
+                include_str!("../../ensembles/ansible/playbooks/site.yml"),
+            ),
+            (
+                "playbooks/roles/page/tasks/main.yml",
+                "the tasks of the role",
+                include_str!("../../ensembles/ansible/playbooks/roles/page/tasks/main.yml"),
+            ),
+            (
+                "playbooks/roles/page/templates/index.html.j2",
+                "the template of the page",
+                include_str!(
+                    "../../ensembles/ansible/playbooks/roles/page/templates/index.html.j2"
+                ),
+            ),
+            (
+                "README.md",
+                "the commands to try",
+                include_str!("../../ensembles/ansible/README.md"),
+            ),
+        ],
+    },
+    Example {
         name: "webapp",
         about: "two services on this computer with their whole life cycle; needs python3",
         command: "unfurl deploy",

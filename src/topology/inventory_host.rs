@@ -59,7 +59,7 @@ impl Topology {
         if self.entity(of).node().is_none() {
             return Ok(false);
         }
-        Ok(self.ansible_endpoint(of).is_some() || self.address(of, evaluator)?.is_some())
+        Ok(self.ansible_endpoint(of).is_some() || Self::address(of, evaluator)?.is_some())
     }
 
     fn ansible_endpoint(&self, of: Handle) -> Option<Handle> {
@@ -68,7 +68,7 @@ impl Topology {
         capabilities.find(|it| self.entity(*it).is_a(ENDPOINT_CAPABILITY))
     }
 
-    fn address(&self, of: Handle, evaluator: &Evaluator) -> Result<Option<Value>, Error> {
+    fn address(of: Handle, evaluator: &Evaluator) -> Result<Option<Value>, Error> {
         for name in ADDRESS_ATTRIBUTES {
             let value = evaluator.attribute(of, name)?;
             if let Some(value) = value.filter(Value::is_truthy) {
@@ -102,7 +102,7 @@ impl Topology {
             self.add_host_variables(connection, evaluator, variables)?;
         }
         if !variables.contains_key("ansible_host")
-            && let Some(address) = self.address(of, evaluator)?
+            && let Some(address) = Self::address(of, evaluator)?
         {
             variables.insert("ansible_host".into(), address);
             let ssh = || Value::str("ssh");
@@ -253,9 +253,10 @@ fn add_credential(credential: &Map, variables: &mut Map) {
         let kind = known("token_type")
             .map_or_else(|| "password".to_owned(), |kind| kind.reveal().to_string());
         // The path of a key file is no secret.
-        let token = match kind.contains("file") {
-            true => token.revealed(),
-            false => token.clone().sensitive(),
+        let token = if kind.contains("file") {
+            token.revealed()
+        } else {
+            token.clone().sensitive()
         };
         variables.insert(format!("ansible_{kind}").into(), token);
     }

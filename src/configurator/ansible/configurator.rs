@@ -7,6 +7,7 @@ use super::input::{
     Document, absolute_path, arguments, document, input_error, playbook_args, program,
 };
 use super::inventory::{Inventory, KNOWN_HOSTS_FILE};
+use super::invocation::VAULT_ID;
 use super::playbook::Playbook;
 use super::playbook_files::files_of_playbook;
 use super::rendered::{PrivateFiles, RenderedPlaybook};
@@ -25,8 +26,6 @@ use crate::value::{Map, Value, hex};
 const REPORT_PLUGIN: &str = include_str!("plugins/unfurl_report.py");
 /// The filter plugin with the values of Unfurl's expressions.
 const EXPRESSIONS_PLUGIN: &str = include_str!("plugins/unfurl_expressions.py");
-/// The id of the vault that this program encrypts secret variables with.
-const VAULT_ID: &str = "unfurl";
 /// The number of random bytes of the password of a run, and of the name of its folder.
 const RANDOM_BYTES: usize = 32;
 
@@ -84,11 +83,7 @@ impl Configurator for AnsibleConfigurator {
             Some(Document::File(path)) => Some(path.clone()),
             _ => None,
         };
-        // A look for drift leaves no files in the ensemble.
-        let private_folder = match task.settings.check_only {
-            true => Some(new_private_folder(task.local_context())?),
-            false => None,
-        };
+        let private_folder = private_folder(task)?;
         let folder = match &private_folder {
             Some(folder) => folder.clone(),
             None => task.work_folder()?,
@@ -97,14 +92,14 @@ impl Configurator for AnsibleConfigurator {
         let playbook = Playbook::of(source, &inventory, task)?;
         let mut variables = ExtraVariables::default();
         let expressions = PlaybookExpressions::find(&playbook.contents);
-        expressions.add_values(task, &mut variables)?;
+        expressions.add_values(task, &mut variables);
         for (name, value) in arguments(task)? {
             variables.add(name, value);
         }
         let mut files = TaskFiles::in_folder(folder);
         let mut words = program(task)?;
         words.push("-i".to_owned());
-        words.push(files.add_inventory(inventory, &mut variables)?);
+        words.push(files.add_inventory(inventory, &mut variables));
         words.extend(playbook_args(task)?);
         if task.settings.dry_run || task.settings.check_only {
             words.extend(["--check".to_owned(), "--diff".to_owned()]);
@@ -119,19 +114,7 @@ impl Configurator for AnsibleConfigurator {
             words.push("-e".to_owned());
             words.push(format!("@{}", files.add("variables.yml", text)));
         }
-        let password = match variables.secret_text() {
-            None => None,
-            Some(clear) => {
-                let password = random_text(task.local_context())?;
-                let sealed = task
-                    .local_context()
-                    .seal_vault(clear.as_bytes(), VAULT_ID, &password, None)
-                    .map_err(|problem| input_error(format!("cannot encrypt secrets: {problem}")))?;
-                words.push("-e".to_owned());
-                words.push(format!("@{}", files.add("secrets.yml", sealed)));
-                Some(password)
-            }
-        };
+        let password = seal_secrets(task, &variables, &mut files, &mut words)?;
         let rendered = RenderedPlaybook {
             words,
             playbook: path,
@@ -183,9 +166,33 @@ fn random_text(context: &dyn LocalContext) -> Result<zeroize::Zeroizing<String>,
     Ok(hex(&bytes).into())
 }
 
-/// The id of the vault with the secret variables of a run.
-pub(super) const fn own_vault_id() -> &'static str {
-    VAULT_ID
+/// Returns the private folder for the files of a task. None if they belong into the folder of the task.
+fn private_folder(task: &TaskView<'_>) -> Result<Option<PathBuf>, Error> {
+    // A look for drift leaves no files in the ensemble.
+    let is_look = task.settings.check_only;
+    is_look
+        .then(|| new_private_folder(task.local_context()))
+        .transpose()
+}
+
+/// Adds the file with the secret variables, which is encrypted, and returns its password. None without such variables.
+fn seal_secrets(
+    task: &TaskView<'_>,
+    variables: &ExtraVariables,
+    files: &mut TaskFiles,
+    words: &mut Vec<String>,
+) -> Result<Option<zeroize::Zeroizing<String>>, Error> {
+    let Some(clear) = variables.secret_text() else {
+        return Ok(None);
+    };
+    let context = task.local_context();
+    let password = random_text(context)?;
+    let sealed = context
+        .seal_vault(clear.as_bytes(), VAULT_ID, &password, None)
+        .map_err(|problem| input_error(format!("cannot encrypt secrets: {problem}")))?;
+    words.push("-e".to_owned());
+    words.push(format!("@{}", files.add("secrets.yml", sealed)));
+    Ok(Some(password))
 }
 
 /// The files that a task gets.
@@ -215,16 +222,12 @@ impl TaskFiles {
     }
 
     /// Adds the file of an inventory and returns the value of the option `-i`.
-    fn add_inventory(
-        &mut self,
-        inventory: Inventory,
-        variables: &mut ExtraVariables,
-    ) -> Result<String, Error> {
-        Ok(match inventory {
+    fn add_inventory(&mut self, inventory: Inventory, variables: &mut ExtraVariables) -> String {
+        match inventory {
             Inventory::File(path) => path.display().to_string(),
             Inventory::Hosts(hosts) => hosts,
             Inventory::Ini(text) => self.add("inventory.ini", text),
-            Inventory::Given(data) => {
+            Inventory::Data(data) => {
                 let data = variables.replace_in(&data);
                 self.add("inventory.yml", to_ansible_yaml(&data))
             }
@@ -237,6 +240,6 @@ impl TaskFiles {
                 let data = variables.replace_in(&data);
                 self.add("inventory.yml", to_ansible_yaml(&data))
             }
-        })
+        }
     }
 }

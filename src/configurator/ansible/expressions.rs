@@ -89,11 +89,7 @@ impl PlaybookExpressions {
 
     /// Evaluates the expressions and adds their values to the variables of the playbook. An expression that cannot be
     /// evaluated fails when the playbook uses it.
-    pub(super) fn add_values(
-        &self,
-        task: &TaskView<'_>,
-        variables: &mut ExtraVariables,
-    ) -> Result<(), Error> {
+    pub(super) fn add_values(&self, task: &TaskView<'_>, variables: &mut ExtraVariables) {
         let (mut public, mut secret) = (Map::new(), Map::new());
         for call in &self.calls {
             let Some(key) = call.key(task) else { continue };
@@ -130,7 +126,6 @@ impl PlaybookExpressions {
         {
             variables.add(TASK, settings);
         }
-        Ok(())
     }
 }
 
@@ -193,8 +188,7 @@ fn closing_place(text: &str) -> Option<usize> {
     let mut quote = None;
     for (place, c) in text.char_indices() {
         match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
+            (Some(open), c) => quote = Some(open).filter(|open| *open != c),
             (None, '\'' | '"') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')') if depth == 0 => return Some(place),
@@ -222,8 +216,7 @@ fn opening_place(text: &str) -> Option<usize> {
     let mut quote = None;
     for (place, c) in text.char_indices().rev() {
         match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (Some(_), _) => {}
+            (Some(open), c) => quote = Some(open).filter(|open| *open != c),
             (None, '\'' | '"') => quote = Some(c),
             (None, ')' | ']' | '}') => depth += 1,
             (None, '(' | '[' | '{') => {

@@ -28,7 +28,7 @@ pub(super) enum Inventory {
     /// The text of an inventory in the format INI.
     Ini(String),
     /// An inventory as data, which the input gives.
-    Given(Value),
+    Data(Value),
     /// The inventory for the machine of the operation, with the name of that host.
     Generated {
         host: String,
@@ -48,7 +48,7 @@ impl Inventory {
         Ok(match document {
             None => return Self::generate(task, folder),
             Some(Document::File(path)) => Self::File(path),
-            Some(Document::Data(data)) if data.as_map().is_some() => Self::Given(data),
+            Some(Document::Data(data)) if data.as_map().is_some() => Self::Data(data),
             Some(Document::Data(_)) => {
                 return Err(input_error(
                     "`inventory` must be the path of a file, a map or the text of an inventory, not a list",

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::expr::{DirectoryOwner, LocalContext, VaultPassword};
 use crate::host::{Program, Variables};
 
+/// The id of the vault that this program encrypts secret variables with.
+pub(super) const VAULT_ID: &str = "unfurl";
 /// The name of the callback plugin that reports as JSON.
 const CALLBACK: &str = "unfurl_report";
 /// The file from which Ansible takes its settings.
@@ -113,9 +115,12 @@ fn configured_path(
     let text = String::from_utf8_lossy(&text);
     let path = setting_of(&text, &setting.keys)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let absolute = |part: &str| match part.starts_with(['/', '~', '$']) {
-        true => part.to_owned(),
-        false => folder.join(part).display().to_string(),
+    let absolute = |part: &str| {
+        if part.starts_with(['/', '~', '$']) {
+            part.to_owned()
+        } else {
+            folder.join(part).display().to_string()
+        }
     };
     let parts: Vec<String> = path.split(':').map(absolute).collect();
     Some(parts.join(":"))
@@ -179,10 +184,8 @@ pub(super) fn with_vaults(
             stdin: None,
         };
     }
-    let lines: String = vaults
-        .iter()
-        .map(|vault| format!("{}\n", *vault.password))
-        .collect();
+    let passwords: Vec<&str> = vaults.iter().map(|vault| vault.password.as_str()).collect();
+    let lines = passwords.join("\n") + "\n";
     let mut all = vec![
         SHELL.to_owned(),
         "-c".to_owned(),

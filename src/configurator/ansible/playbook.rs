@@ -77,7 +77,9 @@ fn is_collection_name(name: &str) -> bool {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
-    let is_file = name.ends_with(".yml") || name.ends_with(".yaml") || name.ends_with(".json");
+    let is_file = parts
+        .last()
+        .is_some_and(|it| ["yml", "yaml", "json"].contains(it));
     parts.len() >= 3 && !is_file && parts.iter().all(is_part)
 }
 
@@ -119,9 +121,12 @@ impl PlayMaker<'_> {
             let play = Map::from_iter([("tasks".into(), Value::list(items))]);
             return Ok(Value::list([self.play(play)?]));
         }
-        let plays = items.iter().map(|item| match is_import(item) {
-            true => Ok(item.clone()),
-            false => self.play(item.marked_entries().unwrap_or_default()),
+        let plays = items.iter().map(|item| {
+            if is_import(item) {
+                Ok(item.clone())
+            } else {
+                self.play(item.marked_entries().unwrap_or_default())
+            }
         });
         Ok(Value::list(plays.collect::<Result<Vec<_>, Error>>()?))
     }

@@ -36,7 +36,7 @@ pub(super) struct PlaybookReport {
     /// True if a result reports both a failure and a change.
     pub(super) has_failed_change: bool,
     /// True if any task has started.
-    pub(super) has_begun: bool,
+    pub(super) has_started: bool,
     /// The counts at the end, by host. None if the end was not reached.
     pub(super) end: Option<IndexMap<String, HostCounts>>,
     /// The last lines that were not of the plugin.
@@ -130,7 +130,7 @@ impl PlaybookReport {
     }
 
     fn start_task(&mut self, event: &Json) -> Option<Progress> {
-        self.has_begun = true;
+        self.has_started = true;
         let done = self.end_task();
         self.current = Some(TaskCounts {
             name: plain_text(event, "name"),
@@ -181,13 +181,13 @@ impl PlaybookReport {
         let task = plain_text(event, "task");
         if matches!(&*status, "failed" | "unreachable") {
             self.has_failed_change |= changed;
-            return self.add_failure(HostFailure {
+            return Some(self.add_failure(HostFailure {
                 host,
                 task,
                 message: plain_text(event, "message"),
                 is_unreachable: status == "unreachable",
                 is_ignored: event["ignored_failure"] == Json::Bool(true),
-            });
+            }));
         }
         if changed && self.changes.len() < MAX_ENTRIES {
             let diff = plain_text(event, "diff");
@@ -200,13 +200,13 @@ impl PlaybookReport {
         None
     }
 
-    fn add_failure(&mut self, failure: HostFailure) -> Option<Progress> {
+    fn add_failure(&mut self, failure: HostFailure) -> Progress {
         let text = failure.to_string();
         let is_failure = !failure.is_ignored;
         if self.failures.len() < MAX_ENTRIES {
             self.failures.push(failure);
         }
-        Some(Progress { text, is_failure })
+        Progress { text, is_failure }
     }
 
     /// Returns true if the run reached its end without a failure that counts.
@@ -370,6 +370,6 @@ mod tests {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         let (report, _) = report(&lines);
         assert_eq!(report.other_lines.len(), MAX_OTHER_LINES);
-        assert!(!report.is_success() && !report.has_begun);
+        assert!(!report.is_success() && !report.has_started);
     }
 }

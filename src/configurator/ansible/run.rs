@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::configurator::own_vault_id;
 use super::failure::FailedRun;
-use super::invocation::{ProgramInput, add_settings, with_vaults};
+use super::invocation::{ProgramInput, VAULT_ID, add_settings, with_vaults};
 use super::rendered::RenderedPlaybook;
 use super::report::{HostChange, PlaybookReport};
 use crate::configurator::result_template::apply_result_template;
@@ -138,7 +137,7 @@ impl PlaybookRun {
             .password
             .as_ref()
             .map(|password| VaultPassword {
-                id: own_vault_id().to_owned(),
+                id: VAULT_ID.to_owned(),
                 password: password.clone(),
             });
         let vaults: Vec<VaultPassword> = own.into_iter().chain(context.vault_passwords()).collect();
@@ -213,7 +212,7 @@ impl PlaybookRun {
             outcome.notes = failed.messages();
             outcome.status = report.has_failed_change.then_some(Status::Error);
         }
-        let outputs = self.marked(task, Value::from(report.facts.clone()));
+        let outputs = self.marked(task, &report.facts);
         let outputs = outputs.marked_entries().unwrap_or_default();
         let mut result = self.result(task);
         if success && !(result.is_empty() && outputs.is_empty()) {
@@ -242,8 +241,8 @@ impl PlaybookRun {
         let is_whole = success || self.report.end.is_some();
         let is_unbegun = never_started(&output.exit)
             || matches!(output.exit, Exit::NotFound(_))
-            || (self.report.version.is_some() && !self.report.has_begun)
-            || (matches!(output.exit, Exit::Code(1..)) && !self.report.has_begun);
+            || (self.report.version.is_some() && !self.report.has_started)
+            || (matches!(output.exit, Exit::Code(1..)) && !self.report.has_started);
         (is_whole || is_unbegun).then_some(false)
     }
 
@@ -254,14 +253,13 @@ impl PlaybookRun {
             let ignored = Value::list(self.report.ignored.iter().cloned());
             result.insert("ignored".into(), ignored);
         }
-        let marked = self.marked(task, Value::from(result));
+        let marked = self.marked(task, &result);
         marked.as_map().cloned().unwrap_or_default()
     }
 
     /// Returns values of the report, marked as data and where they contain secrets.
-    fn marked(&self, task: &TaskView<'_>, value: Value) -> Value {
-        let entries = value.as_map().into_iter().flatten();
-        let marked = entries.map(|(name, value)| {
+    fn marked(&self, task: &TaskView<'_>, values: &Map) -> Value {
+        let marked = values.iter().map(|(name, value)| {
             let value = self.secrets.mark(value.clone());
             (name.clone(), task.foreign(value))
         });

@@ -135,8 +135,11 @@ fn quoted(word: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            ' '..='~' | '\u{a0}'..='\u{2027}' | '\u{202a}'..='\u{d7ff}' => out.push(character),
-            '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}' => out.push(character),
+            ' '..='~'
+            | '\u{a0}'..='\u{2027}'
+            | '\u{202a}'..='\u{d7ff}'
+            | '\u{e000}'..='\u{fefe}'
+            | '\u{ff00}'..='\u{fffd}' => out.push(character),
             _ if code <= 0xff => out.push_str(&format!("\\x{code:02x}")),
             _ if code <= 0xffff => out.push_str(&format!("\\u{code:04x}")),
             _ => out.push_str(&format!("\\U{code:08x}")),

@@ -191,7 +191,7 @@ mod tests {
 
     fn write(folder: &Path, name: &str, text: &str) {
         let path = folder.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write_plain(&path, text.as_bytes(), None).unwrap();
     }
 

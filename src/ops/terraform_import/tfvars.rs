@@ -87,7 +87,8 @@ impl<'a> Reader<'a> {
             return Err(self.problem("a name is missing"));
         }
         self.skip(false);
-        if !self.take('=') && !(depth > 0 && self.take(':')) {
+        let is_assigned = self.take('=') || (depth > 0 && self.take(':'));
+        if !is_assigned {
             return Err(self.problem(&format!("`=` is missing after `{name}`")));
         }
         self.skip(false);
@@ -300,7 +301,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_ends(text in "[a\"\\[\\]{}=<\\-E\n#,$%\\\\u1é ]{0,60}") {
-            let _ = parse_tfvars(&text);
+            drop(parse_tfvars(&text));
         }
     }
 }

@@ -124,5 +124,6 @@ fn remove_inline(text: &str) -> String {
     let kept = text
         .lines()
         .filter(|line| !matches!(line.trim(), "x" | "main: |"));
-    kept.map(|line| format!("{line}\n")).collect()
+    let kept: Vec<&str> = kept.collect();
+    kept.join("\n") + "\n"
 }
