@@ -13,6 +13,8 @@ use crate::value::{Map, Value};
 const OWN_PYTHON: &str = "{{ ansible_playbook_python }}";
 /// The variable with the Python that runs modules.
 const PYTHON_VARIABLE: &str = "ansible_python_interpreter";
+/// The variable with the kind of connection.
+const CONNECTION_VARIABLE: &str = "ansible_connection";
 /// The variable with arguments for `ssh`.
 const SSH_ARGUMENTS: &str = "ansible_ssh_common_args";
 /// The name of the file with the keys of hosts, in the folder of the task.
@@ -76,9 +78,14 @@ impl Inventory {
             host_key,
         } = host;
         refuse_options(&name, &variables)?;
+        let is_this_machine = name == "localhost" && !variables.contains_key("ansible_host");
+        if is_this_machine && !variables.contains_key(CONNECTION_VARIABLE) {
+            // Only a `localhost` that no inventory names is reached without SSH by itself.
+            variables.insert(CONNECTION_VARIABLE.into(), "local".into());
+        }
         let is_local = name == "localhost"
             || variables
-                .get("ansible_connection")
+                .get(CONNECTION_VARIABLE)
                 .is_some_and(|it| it.as_str() == Some("local"));
         if is_local && !variables.contains_key(PYTHON_VARIABLE) {
             variables.insert(PYTHON_VARIABLE.into(), OWN_PYTHON.into());
