@@ -404,9 +404,13 @@ impl ModelReader<'_> {
         let env = &self.found.env;
         let base = self.found.located.folder();
         let (service, problems) = read_service(root, base, importer, options, env);
-        let Some(service) = service.filter(|_| !problems.stop_loading()) else {
+        // A model with errors is kept: it says which values are secret, and messages must not show these.
+        let Some(service) = service else {
             return (None, problems);
         };
+        if problems.stop_loading() {
+            return (Some(service), problems);
+        }
         let path = env.get("PATH").unwrap_or_default();
         let installers = templates_with_installers(&service, path);
         let (mut service, problems) = if installers.is_empty() {
