@@ -9,8 +9,5 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/program.sh"
-if [ -z "${UNFURL_BIN:-}" ]; then
-  cargo build --quiet --profile "$profile" --bin unfurl
-  UNFURL_BIN=$folder/unfurl
-fi
+build_program
 UNFURL_BIN=$UNFURL_BIN exec python3 "$here/drift.py"

@@ -6,3 +6,10 @@ profile=${UNFURL_PROFILE:-dist}
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
+
+# Builds the program and sets `UNFURL_BIN` to it, unless that names another binary.
+build_program() {
+  [ -z "${UNFURL_BIN:-}" ] || return 0
+  cargo build --quiet --profile "$profile" --bin unfurl
+  UNFURL_BIN=$folder/unfurl
+}

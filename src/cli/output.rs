@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::args::format::OutputFormat;
 use super::args::global::{Global, ProgressMode};
 use super::github;
 use crate::diagnostic::{Diagnostics, Sources};
@@ -192,6 +193,20 @@ impl Output {
     /// Returns true if a result could not be written.
     pub(super) fn has_lost_output(&self) -> bool {
         self.has_write_failed.get()
+    }
+
+    /// Prints a result in the format that was asked for.
+    pub(super) fn result(
+        &self,
+        format: OutputFormat,
+        json: impl FnOnce() -> serde_json::Value,
+        text: impl FnOnce() -> String,
+    ) {
+        match format {
+            OutputFormat::Json => self.json(&json()),
+            OutputFormat::Text => self.print_result(&text()),
+            OutputFormat::None => {}
+        }
     }
 
     /// Prints a result as formatted JSON to the standard output.

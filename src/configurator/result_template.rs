@@ -70,6 +70,20 @@ fn status_of_target(updates: &Value) -> Option<Status> {
     words.filter_map(Status::parse).next_back()
 }
 
+/// Returns the variables of the input `done`.
+pub(super) fn variables_of_done(outcome: &TaskOutcome, result: Map) -> Map {
+    Map::from_iter([
+        ("success".into(), Value::Bool(outcome.success)),
+        ("modified".into(), Value::from(outcome.modified)),
+        (
+            "status".into(),
+            Value::from(outcome.status.map(Status::as_str)),
+        ),
+        ("result".into(), Value::from(result)),
+        ("outputs".into(), Value::from(outcome.outputs.clone())),
+    ])
+}
+
 /// Overrides parts of the outcome with the input `done`.
 pub(super) fn apply_done(done: &Value, outcome: &mut TaskOutcome) {
     let Some(done) = done.marked_entries() else {

@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::result_template::{apply_done, apply_result_template};
+use super::result_template::{apply_done, apply_result_template, variables_of_done};
 use super::template::error_outcome;
 use crate::expr::Error;
 use crate::host::{
     Action, ActionResult, Background, Command, DeferredOutput, Exit, Program, Question, RunOutput,
 };
-use crate::name::Status;
 use crate::task::{
     EffectResult, OperationHost, OperationRun, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
@@ -240,17 +239,7 @@ impl ShellRun {
         } else {
             shorten(&shell_script(&command))
         };
-        let why = match &output.exit {
-            Exit::TimedOut => {
-                let limit = task
-                    .settings
-                    .time_limit
-                    .unwrap_or(output.elapsed)
-                    .as_secs_f64();
-                format!("ran longer than its limit of {limit} s and was ended")
-            }
-            exit => exit.to_string(),
-        };
+        let why = exit_reason(task, output);
         let complaint = output.stderr.text();
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
         let last = last.filter(|_| !self.is_silent && !self.has_secret_output(output));
@@ -266,11 +255,7 @@ impl ShellRun {
         let command = self.field("command");
         let secret = command.has_sensitive();
         let shown = Value::from(shell_script(&command)).sensitive_if(secret);
-        let code = match &output.exit {
-            Exit::Code(code) => Value::Int(i64::from(*code)),
-            Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
-            _ => Value::Null,
-        };
+        let code = return_code(&output.exit);
         let (error, limit) = match &output.exit {
             Exit::TimedOut => (
                 Value::Null,
@@ -291,6 +276,27 @@ impl ShellRun {
             ("error".into(), error),
             ("success".into(), Value::Bool(success)),
         ])
+    }
+}
+
+/// Returns the end of a command as a text that follows its name.
+pub(super) fn exit_reason(task: &TaskView<'_>, output: &RunOutput) -> String {
+    match &output.exit {
+        Exit::TimedOut => {
+            let limit = task.settings.time_limit.unwrap_or(output.elapsed);
+            let limit = limit.as_secs_f64();
+            format!("ran longer than its limit of {limit} s and was ended")
+        }
+        exit => exit.to_string(),
+    }
+}
+
+/// Returns the exit code of a command, or its signal as a negative number. Null if it has neither.
+pub(super) fn return_code(exit: &Exit) -> Value {
+    match exit {
+        Exit::Code(code) => Value::Int(i64::from(*code)),
+        Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
+        _ => Value::Null,
     }
 }
 
@@ -320,20 +326,6 @@ fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut TaskOutcome
                 .push(format!("error processing outputsTemplate: {error}"));
         }
     }
-}
-
-/// Returns the variables available to `done`.
-fn variables_of_done(outcome: &TaskOutcome, result: Map) -> Map {
-    Map::from_iter([
-        ("success".into(), Value::Bool(outcome.success)),
-        ("modified".into(), Value::from(outcome.modified)),
-        (
-            "status".into(),
-            Value::from(outcome.status.map(Status::as_str)),
-        ),
-        ("result".into(), Value::from(result)),
-        ("outputs".into(), Value::from(outcome.outputs.clone())),
-    ])
 }
 
 /// Splits a line into words like a shell, with quotes and backslashes.

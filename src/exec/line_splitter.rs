@@ -7,7 +7,7 @@ const MAX_LINE_BYTES: usize = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
     rest: Vec<u8>,
-    /// Whether the current line is too long, so that its end is awaited.
+    /// True while the end of a line is awaited that is too long.
     is_skipping: bool,
 }
 

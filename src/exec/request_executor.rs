@@ -40,7 +40,7 @@ const RESTART_COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(super) struct OutputSettings {
     pub(super) sender: OutputSender,
-    /// Whether the output of commands with `echo` is reported.
+    /// True if the output of commands with `echo` is reported.
     pub(super) has_echo: bool,
 }
 

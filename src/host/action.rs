@@ -136,7 +136,7 @@ pub struct Command {
     /// Only supported on the local machine.
     #[serde(skip)]
     pub stdout_file: Option<PathBuf>,
-    /// Whether each line of stdout is passed on while the command runs, with secrets redacted. Only supported on the
+    /// True if each line of stdout is passed on while the command runs, with secrets redacted. Only supported on the
     /// local machine.
     #[serde(skip)]
     pub reports_lines: bool,

@@ -20,9 +20,7 @@ impl Evaluation<'_> {
         let workflow = self.workflow_of(task.spec.group);
         workflow.map_or(goal, |workflow| workflow) == "undeploy"
     }
-}
 
-impl Evaluation<'_> {
     /// Returns true if the target of a task exists, and an operation that applied a configuration is on record for it.
     pub(super) fn was_applied(&self, task: &Task) -> bool {
         let entity = self.topology.entity(task.spec.target);
@@ -59,9 +57,15 @@ impl ToolProvider for TaskEnvironment<'_> {
             private: format!("{prefix}{digest}"),
             instance,
             writes_files: !task.spec.check_only && !self.evaluation.options.goal.drift,
-            removes: self.evaluation.removes_target(task),
-            was_applied: self.evaluation.was_applied(task),
         }
+    }
+
+    fn removes_target(&self) -> bool {
+        self.evaluation.removes_target(self.task)
+    }
+
+    fn was_applied(&self) -> bool {
+        self.evaluation.was_applied(self.task)
     }
 
     fn cipher(&self) -> &dyn StateCipher {

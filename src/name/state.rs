@@ -74,7 +74,7 @@ impl Status {
         matches!(self, Self::Ok | Self::Degraded | Self::Error)
     }
 
-    /// Whether the instance does not exist, as far as known: `pending` or `absent`.
+    /// Returns true if the instance does not exist, as far as known: `pending` or `absent`.
     pub fn is_missing(self) -> bool {
         matches!(self, Self::Pending | Self::Absent)
     }

@@ -133,31 +133,11 @@ pub fn run(
     for repository in repositories {
         let output = repository.run_git(words, GIT_TIMEOUT)?;
         runs.push(GitRun {
-            folder: relative(repository.root(), &base),
+            folder: fs::relative_path(repository.root(), &base),
             output,
         });
     }
     Ok(runs)
-}
-
-/// Returns the relative path from one folder to another.
-fn relative(to: &Path, from: &Path) -> PathBuf {
-    let common = to
-        .components()
-        .zip(from.components())
-        .take_while(|(left, right)| left == right)
-        .count();
-    let up = from.components().skip(common).map(|_| Path::new(".."));
-    let down = to
-        .components()
-        .skip(common)
-        .map(|part| Path::new(part.as_os_str()).to_owned());
-    let relative_path: PathBuf = up.map(Path::to_owned).chain(down).collect();
-    if relative_path.as_os_str().is_empty() {
-        PathBuf::from(".")
-    } else {
-        relative_path
-    }
 }
 
 /// Returns the status of each repository. With `dirty`, only repositories with changes are included.
@@ -209,7 +189,7 @@ mod tests {
     #[test]
     fn the_way_from_a_folder_to_another() {
         let relative_path = |to: &str, from: &str| {
-            relative(Path::new(to), Path::new(from))
+            fs::relative_path(Path::new(to), Path::new(from))
                 .display()
                 .to_string()
         };

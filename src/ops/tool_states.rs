@@ -78,21 +78,21 @@ pub(super) fn recover_states(
     view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
     let manifest = &found.located.manifest;
-    let prefix = folder_prefix(manifest);
     let base = fs::parent_of(manifest);
+    let states = ToolStates {
+        keys: StateKeys::new(found.keys.clone(), base),
+        prefix: folder_prefix(manifest),
+    };
     for root in private_root::existing(&Env::of_this_process()) {
         for entry in fs::list(&root).unwrap_or_default() {
-            let is_own = entry.kind == EntryKind::Folder && entry.name.starts_with(&prefix);
+            let is_own = entry.kind == EntryKind::Folder && entry.name.starts_with(&states.prefix);
             if !is_own {
                 continue;
             }
             let left = LeftFolder {
                 path: &entry.path,
                 base,
-                states: ToolStates {
-                    keys: StateKeys::new(found.keys.clone(), base),
-                    prefix: prefix.clone(),
-                },
+                states: &states,
             };
             left.recover(view)
                 .map_err(|problem| left.failure(&problem))?;
@@ -105,7 +105,7 @@ pub(super) fn recover_states(
 struct LeftFolder<'a> {
     path: &'a Path,
     base: &'a Path,
-    states: ToolStates,
+    states: &'a ToolStates,
 }
 
 impl LeftFolder<'_> {
@@ -160,7 +160,7 @@ impl LeftFolder<'_> {
             None => left,
         };
         if known.as_ref() != Some(&newest) {
-            let (text, warning) = sealed_state(&self.states, &origin.location, &newest)?;
+            let (text, warning) = sealed_state(self.states, &origin.location, &newest)?;
             let keep = || {
                 folder.create_dir_all(fs::parent_of(path))?;
                 folder.write_atomic(path, text.as_bytes(), Some(fs::SECRET_MODE))

@@ -34,6 +34,10 @@ const INSTALLING: [(&str, &str); 3] = [
 /// Templates that the model has already, such as the installers of earlier jobs, are only depended on. An artifact whose file is a
 /// program on the `PATH` needs no installer.
 pub(super) fn templates_with_installers(service: &ServiceTemplate, path: &str) -> Mapping {
+    let nodes = service.topology.nodes.values();
+    let is_repository =
+        |it: &&Arc<NodeTemplate>| it.node_type.info.is_derived_from(LOCAL_REPOSITORY);
+    let repositories: Vec<&Arc<NodeTemplate>> = nodes.filter(is_repository).collect();
     let mut installers: BTreeMap<String, Node> = BTreeMap::new();
     let mut needs: Vec<(&NodeTemplate, Vec<String>)> = Vec::new();
     for node in service.topology.nodes.values() {
@@ -41,7 +45,7 @@ pub(super) fn templates_with_installers(service: &ServiceTemplate, path: &str) -
             continue;
         }
         let mut names: Vec<String> = Vec::new();
-        for artifact in needed_artifacts(service, node) {
+        for artifact in needed_artifacts(node, &repositories) {
             if !is_installed_by_operations(&artifact) {
                 continue;
             }
@@ -77,18 +81,21 @@ pub(super) fn templates_with_installers(service: &ServiceTemplate, path: &str) -
 }
 
 /// Returns the artifacts that the operations of a node need, without duplicates of one operation.
-fn needed_artifacts(service: &ServiceTemplate, node: &NodeTemplate) -> Vec<Arc<Artifact>> {
+fn needed_artifacts(
+    node: &NodeTemplate,
+    repositories: &[&Arc<NodeTemplate>],
+) -> Vec<Arc<Artifact>> {
     let mut needed = Vec::new();
     for operation in node.operations.iter() {
-        needed.extend(needed_by(service, node, operation));
+        needed.extend(needed_by(node, operation, repositories));
     }
     needed
 }
 
 fn needed_by(
-    service: &ServiceTemplate,
     node: &NodeTemplate,
     operation: &Operation,
+    repositories: &[&Arc<NodeTemplate>],
 ) -> Vec<Arc<Artifact>> {
     let Some(implementation) = &operation.implementation else {
         return Vec::new();
@@ -97,26 +104,28 @@ fn needed_by(
     let mut needed: Vec<_> = stated
         .filter_map(|dependency| match dependency {
             Dependency::Inline(artifact) => Some(Arc::clone(artifact)),
-            Dependency::Named(name) => named(service, node, name),
+            Dependency::Named(name) => named(node, name, repositories),
         })
         .collect();
     if let Some(primary) = &implementation.primary {
         let listed = primary.fields.get("dependencies").and_then(Value::as_list);
         let names = listed.into_iter().flatten().filter_map(Value::as_str);
-        needed.extend(names.filter_map(|name| named(service, node, name)));
+        needed.extend(names.filter_map(|name| named(node, name, repositories)));
         needed.push(Arc::clone(primary));
     }
     needed
 }
 
 /// Returns an artifact of the node, or one of a `LocalRepository`.
-fn named(service: &ServiceTemplate, node: &NodeTemplate, name: &str) -> Option<Arc<Artifact>> {
-    let of_repository = || {
-        let nodes = service.topology.nodes.values();
-        let mut local = nodes.filter(|it| it.node_type.info.is_derived_from(LOCAL_REPOSITORY));
-        local.find_map(|it| it.artifacts.get(name))
-    };
-    node.artifacts.get(name).or_else(of_repository).cloned()
+fn named(
+    node: &NodeTemplate,
+    name: &str,
+    repositories: &[&Arc<NodeTemplate>],
+) -> Option<Arc<Artifact>> {
+    let mut others = repositories.iter();
+    let own = node.artifacts.get(name);
+    own.or_else(|| others.find_map(|it| it.artifacts.get(name)))
+        .cloned()
 }
 
 fn is_installed_by_operations(artifact: &Artifact) -> bool {

@@ -75,9 +75,9 @@ pub struct Subtask {
 pub struct RunProgress {
     /// The message for users, without secrets.
     pub message: String,
-    /// Whether most users do not need the message.
+    /// True if most users do not need the message.
     pub is_detail: bool,
-    /// Whether the message must not be forgotten if the job is killed. It is durable before the job goes on, and part of
+    /// True if the message must not be forgotten when the job is killed. It is durable before the job goes on, and part of
     /// the record of a task in doubt.
     pub is_durable: bool,
 }

@@ -24,7 +24,7 @@ pub trait StateCipher {
     fn folder_prefix(&self) -> &str;
 }
 
-/// The places of a task's files, and what is known of its target.
+/// The places of a task's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolFacts {
     /// The name of the target's folders.
@@ -35,16 +35,18 @@ pub struct ToolFacts {
     pub private: String,
     /// True if rendered files are written. Jobs that only look write none.
     pub writes_files: bool,
-    /// True if the workflow of the task removes its target.
-    pub removes: bool,
-    /// True if the target exists, and an operation that applied a configuration with the input `main` is on record.
-    pub was_applied: bool,
 }
 
 /// Provides what a tool with a state needs to know about its task.
 pub trait ToolProvider {
-    /// Returns the places of the task's files, and what is known of its target.
+    /// Returns the places of the task's files.
     fn facts(&self) -> ToolFacts;
+
+    /// Returns true if the workflow of the task removes its target.
+    fn removes_target(&self) -> bool;
+
+    /// Returns true if the target exists, and an operation that applied a configuration with the input `main` is on record.
+    fn was_applied(&self) -> bool;
 
     /// Returns the cipher for states.
     fn cipher(&self) -> &dyn StateCipher;

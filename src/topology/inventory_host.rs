@@ -1,19 +1,20 @@
 //! Machines as inventories of Ansible describe them: the host, its variables and its groups (rule U-k, `Ansible`).
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::topology::Topology;
 use crate::expr::{Context, Error, Evaluator, Scope as _};
 use crate::value::{Handle, Map, Value};
 
-/// The capability type of machines that Ansible can reach.
+/// The capability type of machines that Ansible, and so this program, can reach.
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
 /// The type of groups that become groups of an inventory.
 const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
 /// The attributes with the address of a machine, the preferred one first.
-const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
+pub const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
 /// The properties of an endpoint that become variables with the prefix `ansible_`.
-const ENDPOINT_PROPERTIES: [&str; 4] = ["port", "host", "connection", "user"];
+pub const ENDPOINT_PROPERTIES: [&str; 4] = ["port", "host", "connection", "user"];
 
 /// A machine of the model with the variables and groups that Ansible needs.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,6 +27,14 @@ pub struct InventoryHost {
     pub groups: Map,
     /// The public key of the host as written in a `known_hosts` file: its kind and its text.
     pub host_key: Option<String>,
+}
+
+/// The inventory groups that an instance belongs to.
+struct GroupMembership<'a> {
+    /// The name of the instance's template.
+    own: Option<&'a str>,
+    /// The names of the groups.
+    groups: HashSet<&'a str>,
 }
 
 impl Topology {
@@ -62,7 +71,8 @@ impl Topology {
         Ok(self.ansible_endpoint(of).is_some() || Self::address(of, evaluator)?.is_some())
     }
 
-    fn ansible_endpoint(&self, of: Handle) -> Option<Handle> {
+    /// Returns the endpoint through which an instance can be reached.
+    pub fn ansible_endpoint(&self, of: Handle) -> Option<Handle> {
         let node = self.entity(of).node()?;
         let mut capabilities = node.capabilities.iter().copied();
         capabilities.find(|it| self.entity(*it).is_a(ENDPOINT_CAPABILITY))
@@ -112,9 +122,10 @@ impl Topology {
         if let Some(key) = variables.shift_remove("host_key") {
             host.host_key = Some(key.reveal().to_string());
         }
+        let membership = self.inventory_groups_of(of);
         for name in self.template().groups.keys() {
-            if self.has_member(name, of, 0) {
-                let group = self.inventory_group(name, of, &host.name, evaluator)?;
+            if membership.groups.contains(&**name) {
+                let group = self.inventory_group(name, &host.name, &membership, evaluator)?;
                 host.groups.insert(Arc::clone(name), group);
             }
         }
@@ -185,23 +196,31 @@ impl Topology {
         Ok(value.filter(|value| !value.is_null()))
     }
 
-    /// Returns true if an inventory group, or a group within it, has an instance as a member.
-    fn has_member(&self, name: &str, of: Handle, depth: usize) -> bool {
-        const MAX_DEPTH: usize = 32;
-        let Some(group) = self.template().groups.get(name) else {
-            return false;
-        };
-        let Some(node) = self.entity(of).node() else {
-            return false;
-        };
-        let own = node.template.name.as_str();
-        let is_member = |member: &Arc<str>| {
-            &**member == own || depth < MAX_DEPTH && self.has_member(member, of, depth + 1)
-        };
-        self.is_inventory_group(name) && group.members.iter().any(is_member)
+    /// Returns the inventory groups that have an instance as a member, by themselves or through groups in them.
+    fn inventory_groups_of(&self, of: Handle) -> GroupMembership<'_> {
+        let groups = &self.template().groups;
+        let own = self.entity(of).node();
+        let own = own.map(|node| node.template.name.as_str());
+        let mut parents: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (name, group) in groups
+            .iter()
+            .filter(|(name, _)| self.is_inventory_group(name))
+        {
+            for member in &group.members {
+                parents.entry(member).or_default().push(name);
+            }
+        }
+        let mut found = HashSet::new();
+        let mut pending: Vec<&str> = own.into_iter().collect();
+        while let Some(member) = pending.pop() {
+            let around = parents.get(member).into_iter().flatten();
+            pending.extend(around.filter(|name| found.insert(**name)));
+        }
+        GroupMembership { own, groups: found }
     }
 
-    fn is_inventory_group(&self, name: &str) -> bool {
+    /// Returns true if a group becomes a group of an inventory.
+    pub fn is_inventory_group(&self, name: &str) -> bool {
         let types = &self.service().types;
         let group = self.template().groups.get(name);
         let name = group.map(|group| group.type_name.as_str());
@@ -213,8 +232,8 @@ impl Topology {
     fn inventory_group(
         &self,
         name: &str,
-        of: Handle,
         host: &str,
+        membership: &GroupMembership<'_>,
         evaluator: &Evaluator,
     ) -> Result<Value, Error> {
         let (mut hosts, mut variables, mut children) = (Map::new(), Map::new(), Map::new());
@@ -223,14 +242,10 @@ impl Topology {
                 let value = evaluator.evaluate(&raw.value, &Context::new(self.root()))?;
                 variables = value.marked_entries().unwrap_or_default();
             }
-            let own = self
-                .entity(of)
-                .node()
-                .map(|node| node.template.name.as_str());
             for member in &group.members {
-                if Some(&**member) == own {
+                if Some(&**member) == membership.own {
                     hosts.insert(host.into(), Value::from(Map::new()));
-                } else if self.has_member(member, of, 0) {
+                } else if membership.groups.contains(&**member) {
                     children.insert(Arc::clone(member), Value::from(Map::new()));
                 }
             }

@@ -26,7 +26,7 @@ mod topology;
 pub use endpoint::Endpoint;
 pub use entity::{Creator, Entity, EntityKind, TopologyInputs};
 pub use external_ensemble::ExternalEnsemble;
-pub use inventory_host::InventoryHost;
+pub use inventory_host::{ADDRESS_ATTRIBUTES, ENDPOINT_PROPERTIES, InventoryHost};
 pub use load::{load, load_on};
 pub use orphan::Orphan;
 pub use query_subject::{QuerySubject, SubjectError};

@@ -104,11 +104,8 @@ pub(in crate::cli) fn add(args: &AddArgs, cx: &Context) -> Result<u8, Failure> {
         variables: variables(&common.var)?,
         dry_run: common.dryrun,
     })?;
-    match common.output {
-        OutputFormat::Json => cx.output.json(&to_json(&report)),
-        OutputFormat::Text => cx.output.print_result(&describe(&report)),
-        OutputFormat::None => {}
-    }
+    cx.output
+        .result(common.output, || to_json(&report), || describe(&report));
     Ok(0)
 }
 

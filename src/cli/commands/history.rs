@@ -127,11 +127,7 @@ pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Fa
     for problem in &problems {
         cx.output.message(LogLevel::Warning, problem);
     }
-    match args.output {
-        OutputFormat::Json => cx.output.json(&json),
-        OutputFormat::Text => cx.output.print_result(&text),
-        OutputFormat::None => {}
-    }
+    cx.output.result(args.output, || json, || text);
     Ok(0)
 }
 

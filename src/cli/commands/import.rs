@@ -92,11 +92,8 @@ pub(in crate::cli) fn import(args: &ImportArgs, cx: &Context) -> Result<u8, Fail
         lock_timeout: Duration::ZERO,
         interrupts: Interrupts::default(),
     })?;
-    match args.output {
-        OutputFormat::Json => cx.output.json(&to_json(&report)),
-        OutputFormat::Text => cx.output.print_result(&describe(&report)),
-        OutputFormat::None => {}
-    }
+    cx.output
+        .result(args.output, || to_json(&report), || describe(&report));
     Ok(0)
 }
 

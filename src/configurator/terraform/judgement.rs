@@ -1,10 +1,13 @@
 //! The outcome of a run of the tool: its success, what it changed, the status, and the messages.
 
+use std::collections::HashSet;
+
 use super::recovered::lost_of;
 use super::settings::Goal;
 use super::state_file::ToolState;
 use super::stream::{ToolDiagnostic, ToolOutput};
-use crate::configurator::result_template::{apply_done, apply_result_template};
+use crate::configurator::result_template::{apply_done, apply_result_template, variables_of_done};
+use crate::configurator::shell_run::{exit_reason, return_code};
 use crate::configurator::template::error_outcome;
 use crate::host::{Exit, RunOutput};
 use crate::name::Status;
@@ -67,7 +70,7 @@ pub(super) fn init_failure(task: &TaskView<'_>, tool: &[String], run: &RunOutput
     let command = format!("{} init", tool.join(" "));
     let mut text = match &run.exit {
         Exit::NotFound(_) => missing_tool(tool),
-        exit => format!("`{command}` failed: {}", exit_text(exit, task, run)),
+        _ => format!("`{command}` failed: {}", exit_text(task, run)),
     };
     if !matches!(run.exit, Exit::NotFound(_)) {
         let said = error_lines(run);
@@ -123,16 +126,12 @@ fn error_lines(run: &RunOutput) -> String {
     kept.join("\n")
 }
 
-fn exit_text(exit: &Exit, task: &TaskView<'_>, run: &RunOutput) -> String {
-    match exit {
-        Exit::TimedOut => {
-            let limit = task.settings.time_limit.unwrap_or(run.elapsed);
-            format!(
-                "it ran longer than its limit of {} s and was ended",
-                limit.as_secs_f64()
-            )
-        }
-        exit => exit.to_string(),
+/// Returns the end of the tool as a clause.
+fn exit_text(task: &TaskView<'_>, run: &RunOutput) -> String {
+    let reason = exit_reason(task, run);
+    match run.exit {
+        Exit::TimedOut => format!("it {reason}"),
+        _ => reason,
     }
 }
 
@@ -156,7 +155,7 @@ impl Judged<'_> {
             format!(":\n{text}")
         };
         if !self.is_expected() {
-            let why = exit_text(&self.run.exit, task, self.run);
+            let why = exit_text(task, self.run);
             let text = match errors.len() {
                 0 => self.last_lines(),
                 _ => listed(&errors),
@@ -250,7 +249,7 @@ impl Judged<'_> {
         if self.run.exit != Exit::Code(2) || counts.is_none() {
             return Status::Ok;
         }
-        let gone: Vec<&str> = self
+        let gone: HashSet<&str> = self
             .output
             .drifted
             .iter()
@@ -259,7 +258,7 @@ impl Judged<'_> {
             .collect();
         let known = self.before.as_ref().map(ToolState::addresses);
         let known = known.unwrap_or_default();
-        let is_all_gone = known.iter().all(|address| gone.contains(&address.as_str()));
+        let is_all_gone = known.iter().all(|address| gone.contains(address.as_str()));
         if counts.change == 0 && counts.remove == 0 && is_all_gone {
             Status::Absent
         } else {
@@ -291,11 +290,7 @@ impl Judged<'_> {
         let is_secret = self.run.is_secret();
         let text =
             |text: &str| Value::from(without_controls(text).as_ref()).sensitive_if(is_secret);
-        let code = match &self.run.exit {
-            Exit::Code(code) => Value::Int(i64::from(*code)),
-            Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
-            _ => Value::Null,
-        };
+        let code = return_code(&self.run.exit);
         let error = match &self.run.exit {
             Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::Cancelled => Value::Null,
             exit => Value::from(exit.to_string()),
@@ -384,18 +379,4 @@ fn shown_result(result: &Map) -> Map {
         !is_empty && !matches!(&**name, "cmd" | "modified")
     });
     shown
-}
-
-/// Returns the variables of `done`.
-fn variables_of_done(outcome: &TaskOutcome, result: Map) -> Map {
-    Map::from_iter([
-        ("success".into(), Value::Bool(outcome.success)),
-        ("modified".into(), Value::from(outcome.modified)),
-        (
-            "status".into(),
-            Value::from(outcome.status.map(Status::as_str)),
-        ),
-        ("result".into(), Value::from(result)),
-        ("outputs".into(), Value::from(outcome.outputs.clone())),
-    ])
 }

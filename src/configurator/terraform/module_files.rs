@@ -1,6 +1,6 @@
 //! The files of a task: the configuration, the variables, and the call of a module in another folder.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -9,6 +9,7 @@ use super::settings::{OUTPUT_METADATA, WorkingFolder, input_error};
 use super::variables::{ModuleVariables, argument, json_text};
 use crate::expr::Error;
 use crate::secret::plain_json;
+use crate::system::fs::{dotted_path, normalize};
 use crate::task::{RenderedFile, TaskView};
 use crate::value::{Map, Value, hex};
 
@@ -278,28 +279,7 @@ fn call_text(source: &str, arguments: &str, outputs: &[String]) -> String {
     text
 }
 
-/// Returns the path from a folder to another one. Sources of modules begin with a dot.
+/// Returns the path from a folder to another one, beginning with a dot.
 pub(super) fn relative_path(from: &Path, to: &Path) -> PathBuf {
-    let parts = |path: &Path| -> Vec<std::ffi::OsString> {
-        let mut parts: Vec<std::ffi::OsString> = Vec::new();
-        for part in path.components() {
-            match part {
-                Component::Normal(name) => parts.push(name.to_owned()),
-                Component::ParentDir => drop(parts.pop()),
-                _ => {}
-            }
-        }
-        parts
-    };
-    let (from, to) = (parts(from), parts(to));
-    let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
-    let mut path = PathBuf::new();
-    for _ in common..from.len() {
-        path.push("..");
-    }
-    if common == from.len() {
-        path.push(".");
-    }
-    path.extend(&to[common..]);
-    path
+    dotted_path(&normalize(to), &normalize(from))
 }

@@ -1,8 +1,10 @@
 //! The private folder of a run that was cut off: its origin, its newest state, and the resources that the state
 //! lacks.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use super::command_line::{BACKUP, ORIGIN, STATE, STREAM};
@@ -122,15 +124,18 @@ pub fn lost_resources(stream: &[u8], state: &[u8]) -> Vec<LostResource> {
 
 /// Returns the created resources of an output that are not among the known addresses.
 pub(super) fn lost_of(output: &ToolOutput, known: &[String]) -> Vec<LostResource> {
-    let mut lost: Vec<LostResource> = Vec::new();
+    let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+    let mut lost: IndexMap<&str, LostResource> = IndexMap::new();
     for done in &output.completed {
-        lost.retain(|it| it.address != done.address);
-        if done.action != "delete" && !known.contains(&done.address) {
-            lost.push(LostResource {
+        // The latest change of a resource counts, also for the order.
+        lost.shift_remove(done.address.as_str());
+        if done.action != "delete" && !known.contains(done.address.as_str()) {
+            let resource = LostResource {
                 address: done.address.clone(),
                 id: done.id.clone(),
-            });
+            };
+            lost.insert(&done.address, resource);
         }
     }
-    lost
+    lost.into_values().collect()
 }

@@ -299,7 +299,7 @@ impl TerraformRun {
     fn missing_state(&self, task: &TaskView<'_>, has_state: bool) -> Option<String> {
         let path = self
             .state_file()
-            .filter(|_| !has_state && task.tool().facts().was_applied)?;
+            .filter(|_| !has_state && task.tool().was_applied())?;
         Some(format!(
             "the state `{}` is missing, although an earlier job has applied the configuration; restore the file, for example \
              with `git restore` of its encrypted copy below `.secrets`, or copy it from the clone that has it; if nothing of it exists any \

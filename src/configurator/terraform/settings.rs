@@ -46,7 +46,7 @@ pub(super) enum Goal {
 impl Goal {
     pub(super) fn of(task: &TaskView<'_>) -> Result<Self, Error> {
         let operation = task.settings.operation.operation.as_str();
-        let destroys = operation == "delete" || task.tool().facts().removes;
+        let destroys = operation == "delete" || task.tool().removes_target();
         if matches!(operation, "check" | "discover") || task.settings.check_only {
             return Ok(Self::Check);
         }
@@ -170,7 +170,7 @@ impl WorkingFolder {
     /// A job that writes no files uses a folder that is as deep as the usual one, so that relative paths are the same.
     pub(super) fn path(&self, task: &TaskView<'_>) -> PathBuf {
         let places = task.tool().facts();
-        if !task.tool().facts().writes_files && self.is_of_job() {
+        if !places.writes_files && self.is_of_job() {
             let local = task.settings.base_dir.join("active/local");
             return local.join(places.instance);
         }

@@ -11,18 +11,12 @@ use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
 use crate::host::inventory::{Inventory, REFUSED_PROXY_COMMAND};
-use crate::topology::Topology;
+use crate::topology::{ADDRESS_ATTRIBUTES, ENDPOINT_PROPERTIES, Topology};
 use crate::value::{Handle, Map, Value};
 use crate::yaml::TagReader;
 
-/// The capability type of an instance that Ansible, and so this program, can reach.
-const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
 /// The variables with arguments for `ssh`.
 const SSH_ARGUMENTS: [&str; 2] = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
-/// The type of groups whose variables apply to their hosts.
-const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
-/// The attributes with the address of a machine, the preferred one first.
-const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
 
 /// The gathered hosts with their groups, and warnings about them.
 #[derive(Debug, Default)]
@@ -184,8 +178,7 @@ impl HostGatherer<'_> {
         let Some(node) = entity.node() else {
             return Ok(());
         };
-        let mut capabilities = node.capabilities.iter();
-        let endpoint = capabilities.find(|it| self.topology.entity(**it).is_a(ENDPOINT_CAPABILITY));
+        let endpoint = self.topology.ansible_endpoint(of);
         let address = ADDRESS_ATTRIBUTES
             .iter()
             .find_map(|name| self.attribute(of, name));
@@ -194,7 +187,7 @@ impl HostGatherer<'_> {
         }
         let mut data = Map::new();
         if let Some(endpoint) = endpoint {
-            self.add_endpoint_variables(*endpoint, &mut data);
+            self.add_endpoint_variables(endpoint, &mut data);
         }
         let name: Arc<str> = entity.name.as_str().into();
         self.add_connection_variables(of, &mut data)?;
@@ -220,7 +213,7 @@ impl HostGatherer<'_> {
 
     /// Adds the connection variables that an endpoint states.
     fn add_endpoint_variables(&mut self, endpoint: Handle, data: &mut Map) {
-        for name in ["port", "host", "connection", "user"] {
+        for name in ENDPOINT_PROPERTIES {
             if let Some(value) = self.attribute(endpoint, name) {
                 data.insert(format!("ansible_{name}").into(), value);
             }
@@ -273,13 +266,11 @@ impl HostGatherer<'_> {
     /// Adds the groups of the model, their hosts and their child groups.
     fn groups(&mut self) -> Result<(), Error> {
         let topology = Arc::clone(self.topology);
-        let types = &topology.service().types;
         let template = topology.template();
         let refused = |problem| Error::new(ErrorKind::Invalid, problem, None);
         for (name, group) in &template.groups {
             let mut data = Map::new();
-            let is_ansible = group.type_name.as_str() == GROUP_TYPE
-                || types.is_derived_from(group.type_name.as_str(), GROUP_TYPE);
+            let is_ansible = topology.is_inventory_group(name);
             if let Some(raw) = group.properties.get("hostvars").filter(|_| is_ansible) {
                 let context = Context::new(topology.root());
                 match self.evaluator.evaluate(&raw.value, &context) {

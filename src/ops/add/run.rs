@@ -1,6 +1,6 @@
 //! Adds a node template: finds the ensemble, makes the text, checks the result, and writes it.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::ansible::{AnsibleNode, ansible_template};
 use super::insertion::{Insertion, NewTemplate, with_templates};
@@ -268,16 +268,7 @@ fn existing_playbook(path: &Path) -> Result<PathBuf, Failure> {
 pub fn relative_path(path: &Path, base: &Path) -> String {
     let base = fs::canonicalize(base).unwrap_or_else(|_| base.to_owned());
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let own: Vec<Component<'_>> = path.components().collect();
-    let other: Vec<Component<'_>> = base.components().collect();
-    let shared = own.iter().zip(&other).take_while(|(a, b)| a == b).count();
-    let up = vec![".."; other.len() - shared];
-    let down = own[shared..]
-        .iter()
-        .map(|part| part.as_os_str().to_string_lossy().into_owned());
-    let start = if up.is_empty() { vec!["."] } else { up };
-    let parts: Vec<String> = start.into_iter().map(str::to_owned).chain(down).collect();
-    parts.join("/")
+    fs::dotted_path(&path, &base).to_string_lossy().into_owned()
 }
 
 /// Returns a name for a template after the last part of a path.

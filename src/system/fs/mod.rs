@@ -29,10 +29,10 @@ pub use irregular::IrregularFile;
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use modes::{FILE_MODE, SECRET_MODE};
 pub use reading::{
-    DEFAULT_PATH, FileIdentity, MAX_READ_BYTES, absolute, canonicalize, exists, find_program,
-    identity_of, is_dir, is_file, is_mount, is_own, is_program, is_symlink, is_within, mode_of,
-    modified_time, normalize, read, read_link, read_to_string, read_within, refuse_special,
-    refuse_special_or_larger,
+    DEFAULT_PATH, FileIdentity, MAX_READ_BYTES, absolute, canonicalize, dotted_path, exists,
+    find_program, identity_of, is_dir, is_file, is_mount, is_own, is_program, is_symlink,
+    is_within, mode_of, modified_time, normalize, read, read_link, read_to_string, read_within,
+    refuse_special, refuse_special_or_larger, relative_path,
 };
 pub use record_lock::lock_holder;
 pub(super) use regular::check_regular;

@@ -169,6 +169,29 @@ pub fn absolute(path: &Path, base: &Path) -> PathBuf {
     normalize(&base.join(path))
 }
 
+/// Returns the path of `path` from the folder `from`; `.` if both are the same. Both are normalized. Does not read the file
+/// system.
+pub fn relative_path(path: &Path, from: &Path) -> PathBuf {
+    let pairs = path.components().zip(from.components());
+    let common = pairs.take_while(|(left, right)| left == right).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    let relative: PathBuf = up.chain(path.components().skip(common)).collect();
+    if relative.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        relative
+    }
+}
+
+/// Returns the path of `path` from the folder `from`, beginning with a dot, as sources of Terraform's modules do.
+pub fn dotted_path(path: &Path, from: &Path) -> PathBuf {
+    let relative = relative_path(path, from);
+    match relative.components().next() {
+        Some(Component::Normal(_)) => Path::new(".").join(relative),
+        _ => relative,
+    }
+}
+
 /// Removes `.` and `..` from a path without resolving symbolic links.
 pub fn normalize(path: &Path) -> PathBuf {
     let mut normalized = PathBuf::new();
