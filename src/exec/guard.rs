@@ -20,10 +20,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+pub use crate::system::survivors::GUARD_COMMAND;
 use crate::system::{machine, signals, survivors};
-
-/// The command line argument that makes this program a guard.
-pub const GUARD_COMMAND: &str = "guard-tasks";
 
 /// The time between SIGTERM and SIGKILL for the commands of a dead job.
 const GRACE: Duration = Duration::from_secs(5);
@@ -103,9 +101,10 @@ impl Guard {
         let pipe = Arc::new(Mutex::new(GuardPipe::Buffering(format!("token {token}\n"))));
         let (ready_sender, ready) = sync_channel(1);
         let to = Arc::clone(&pipe);
+        let of_job = token.clone();
         let thread = std::thread::Builder::new().name("guard".to_owned());
         let started = thread.spawn(move || {
-            let mut child = program.and_then(spawn_guard);
+            let mut child = program.and_then(|program| spawn_guard(program, &of_job));
             let pipe = child.as_mut().and_then(|child| child.stdin.take());
             {
                 let mut line = to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -169,9 +168,10 @@ impl Guard {
     }
 }
 
-fn spawn_guard(program: PathBuf) -> Option<Child> {
+fn spawn_guard(program: PathBuf, token: &str) -> Option<Child> {
     let mut command = Command::new(program);
-    command.arg0("unfurl").arg(GUARD_COMMAND);
+    // By the token others see that this guard runs.
+    command.arg0("unfurl").args([GUARD_COMMAND, token]);
     command.current_dir("/").env_clear();
     for name in PASSED_VARIABLES {
         if let Some(value) = std::env::var_os(name) {
@@ -274,7 +274,8 @@ impl GuardState {
             });
         }
         if let Some(token) = &self.token {
-            survivors::terminate(token, &|task| self.detached.contains(&task), grace);
+            let is_spared = |task| self.detached.contains(&task);
+            survivors::terminate_interrupted(token, &is_spared, grace);
         }
         // Some processes have cleared the token from their environment or run as another user, so
         // `survivors` does not find them.

@@ -23,6 +23,9 @@ use super::machine;
 /// which tasks completed.
 pub const TOKEN_VARIABLE: &str = "_UNFURL_JOB_TOKEN";
 
+/// The command line argument that makes this program a guard. The token of its job follows.
+pub const GUARD_COMMAND: &str = "guard-tasks";
+
 /// The interval for checking whether processes have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -155,24 +158,49 @@ pub fn find(token: &str, is_spared: &dyn Fn(u64) -> bool) -> Vec<Survivor> {
 /// Ends the processes that [`find`] returns: sends SIGTERM, waits for `grace`, then sends SIGKILL. Returns
 /// once all have ended or some cannot be ended.
 ///
-/// A process with a grace of its own gets SIGINT and that time. A `grace` of zero kills these at once, too.
+/// A process with a grace of its own gets SIGINT and that time. A `grace` of zero kills these at once, too. If a guard of
+/// the job runs, only the guard sends SIGINT: a tool that gets two of them stops without saving its state.
 pub fn terminate(
     token: &str,
     is_spared: &dyn Fn(u64) -> bool,
     grace: Duration,
 ) -> TerminationReport {
+    let found = find(token, is_spared);
+    let has_own_grace = found.iter().any(|it| it.grace.is_some());
+    let is_interrupted = has_own_grace && has_guard(token);
+    end(found, token, is_spared, grace, is_interrupted)
+}
+
+/// Ends the processes that [`find`] returns as [`terminate`] does. Processes with a grace of their own have got SIGINT
+/// before.
+pub fn terminate_interrupted(
+    token: &str,
+    is_spared: &dyn Fn(u64) -> bool,
+    grace: Duration,
+) -> TerminationReport {
+    end(find(token, is_spared), token, is_spared, grace, true)
+}
+
+fn end(
+    found: Vec<Survivor>,
+    token: &str,
+    is_spared: &dyn Fn(u64) -> bool,
+    grace: Duration,
+    is_interrupted: bool,
+) -> TerminationReport {
     let mut ended = TerminationReport {
-        found: find(token, is_spared),
+        found,
         remaining: Vec::new(),
     };
     if ended.found.is_empty() {
         return ended;
     }
     for survivor in &ended.found {
-        survivor.signal(match survivor.grace {
-            Some(_) => Signal::SIGINT,
-            None => Signal::SIGTERM,
-        });
+        match survivor.grace {
+            Some(_) if is_interrupted => {}
+            Some(_) => survivor.signal(Signal::SIGINT),
+            None => survivor.signal(Signal::SIGTERM),
+        }
     }
     wait_and_kill(&ended.found, grace);
     let last = Instant::now() + KILL_TIMEOUT;
@@ -194,6 +222,17 @@ pub fn terminate(
         }
         wait_for(&ended.remaining, POLL_INTERVAL);
     }
+}
+
+/// Returns true if the guard of a job is running.
+fn has_guard(token: &str) -> bool {
+    let is_guard = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        let expected = [GUARD_COMMAND.as_bytes(), token.as_bytes()];
+        words.windows(2).any(|pair| pair == expected)
+    };
+    list_processes().keys().any(is_guard)
 }
 
 /// Waits until none of the processes is running, and kills each whose time is over.
@@ -387,23 +426,48 @@ mod tests {
         daemon.wait().unwrap();
     }
 
-    #[test]
-    fn a_process_with_a_grace_of_its_own_gets_an_interrupt_and_its_time() {
-        let token = ulid::Ulid::generate().to_string();
-        let script =
-            "trap '' TERM; trap 'sleep 1; exit 7' INT; echo on; while :; do sleep 0.05; done";
+    /// Starts a process that ignores SIGTERM and ends itself some time after the first SIGINT, with the number of them.
+    fn start_interruptible(token: &str) -> Child {
+        let script = "trap '' TERM; n=0; trap 'n=$((n+1))' INT; echo on; \
+                      while [ $n = 0 ]; do sleep 0.05; done; sleep 0.5; sleep 0.5; exit $((n+6))";
         let mut command = Command::new("/bin/sh");
-        let value = token_value(&token, 1, Some(Duration::from_secs(30)));
+        let value = token_value(token, 1, Some(Duration::from_secs(30)));
         command.args(["-c", script]).process_group(0);
         command.stdout(Stdio::piped()).env(TOKEN_VARIABLE, value);
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        child
+    }
+
+    #[test]
+    fn a_process_with_a_grace_of_its_own_gets_one_interrupt_and_its_time() {
+        let token = ulid::Ulid::generate().to_string();
+        let mut child = start_interruptible(&token);
         let reaper = std::thread::spawn(move || child.wait().unwrap());
         let ended = terminate(&token, &|_| false, Duration::from_millis(100));
         assert_eq!(ended.remaining, []);
         assert_eq!(reaper.join().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn a_process_that_a_guard_has_interrupted_gets_no_second_interrupt() {
+        let token = ulid::Ulid::generate().to_string();
+        let mut guard = Command::new("/bin/sh");
+        guard.args(["-c", "read line", GUARD_COMMAND, &token]);
+        guard.stdin(Stdio::piped());
+        let mut guard = guard.process_group(0).spawn().unwrap();
+        let mut child = start_interruptible(&token);
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        kill(pid, Signal::SIGINT).unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+        let reaper = std::thread::spawn(move || child.wait().unwrap());
+        let ended = terminate(&token, &|_| false, Duration::from_millis(100));
+        assert_eq!(ended.remaining, []);
+        assert_eq!(reaper.join().unwrap().code(), Some(7));
+        guard.kill().unwrap();
+        guard.wait().unwrap();
     }
 
     #[test]
