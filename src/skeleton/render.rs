@@ -56,6 +56,14 @@ impl TemplateLibrary for SkeletonLibrary {
         Ok(self.0.template(path).map(str::to_owned))
     }
 
+    fn ordered_variables(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn changes_argument(&self, _function: &str) -> bool {
+        false
+    }
+
     fn call(&self, function: &str, _args: &[Value], _named: &Map) -> Result<Value, String> {
         Err(format!("there is no function `{function}`"))
     }

@@ -13,7 +13,7 @@ mod url;
 
 pub use glob::Glob;
 pub use pattern::{Pattern, PatternError, PatternFlags, PatternMatch};
-pub use quote::{force_quote_word, quote_word, quote_words, shlex_join, shlex_quote};
+pub use quote::{force_quote_word, quote_word, quote_words, shlex_join, shlex_quote, shlex_split};
 pub use similar::{did_you_mean, is_close, most_similar};
 pub use size::{format_size, parse_size};
 pub use terminal::{

@@ -31,6 +31,48 @@ pub fn force_quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
+/// Splits a line into words as Python's `shlex.split` does. A word ends before `comment` outside of quotes,
+/// and so does the line.
+///
+/// None if a quote is not closed, or if the line ends with a backslash.
+pub fn shlex_split(line: &str, comment: Option<char>) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            c if Some(c) == comment => break,
+            c if c.is_whitespace() => words.extend(word.take()),
+            '\\' => word.get_or_insert_default().push(characters.next()?),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        '"' => break,
+                        '\\' => match characters.next()? {
+                            c @ ('"' | '\\') => word.push(c),
+                            c => word.extend(['\\', c]),
+                        },
+                        c => word.push(c),
+                    }
+                }
+            }
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
 /// Whether a shell reads a word literally without quotes.
 fn is_plain(word: &str) -> bool {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
@@ -72,6 +114,15 @@ mod tests {
     fn a_plain_word_is_quoted_where_that_is_wanted() {
         assert_eq!(force_quote_word("a/b"), "'a/b'");
         assert_eq!(force_quote_word(""), "''");
+    }
+
+    #[test]
+    fn a_line_is_split_into_words_as_python_splits_it() {
+        let words = shlex_split(r#"a 'b c' "d \"e" f\ g '' ;"#, None).unwrap();
+        assert_eq!(words, ["a", "b c", "d \"e", "f g", "", ";"]);
+        assert_eq!(shlex_split("a # b", Some('#')).unwrap(), ["a"]);
+        assert_eq!(shlex_split("a # b", None).unwrap(), ["a", "#", "b"]);
+        assert_eq!(shlex_split("it's", None), None);
     }
 
     #[test]

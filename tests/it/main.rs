@@ -90,6 +90,7 @@ mod secrets;
 mod security;
 mod shim;
 mod ssh_config;
+mod state_modules;
 mod states;
 mod states_debian;
 mod summary_text;

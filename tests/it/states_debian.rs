@@ -1,6 +1,7 @@
 //! States on a real Debian, over a real SSH server in it. Sixty states install and configure nginx and
 //! `PostgreSQL`; a second run changes nothing; drift is found and repaired.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::net::TcpListener;
@@ -65,6 +66,7 @@ impl Debian {
         let server = Command::new("unshare")
             .args([
                 "--mount",
+                "--uts",
                 "--pid",
                 "--fork",
                 "--kill-child",
@@ -135,23 +137,33 @@ impl Debian {
     /// Runs `unfurl state apply` with the states of the test.
     fn apply(&self, more: &[&str]) -> Run {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/states/debian");
-        let output = Command::new(env!("CARGO_BIN_EXE_unfurl"))
-            .args(["state", "apply", "base", "web", "db", "--output", "json"])
-            .arg("--approve")
-            .arg("--file-root")
-            .arg(data)
-            .arg("--file-root")
-            .arg(self.path("files"))
+        let files = self.path("files");
+        let roots = [
+            "--file-root".as_ref(),
+            data.as_os_str(),
+            "--file-root".as_ref(),
+        ];
+        let roots = roots.into_iter().chain([files.as_os_str()]);
+        let words = ["apply", "base", "web", "db"]
+            .into_iter()
+            .chain(more.iter().copied());
+        Run::of(&self.state(words.map(OsStr::new).chain(roots)))
+    }
+
+    /// Runs `unfurl state` with these arguments on the Debian.
+    pub(crate) fn state<'a>(&self, arguments: impl IntoIterator<Item = &'a OsStr>) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_unfurl"))
+            .arg("state")
+            .args(arguments)
+            .args(["--output", "json", "--approve"])
             .args(["-H", &format!("root@{ADDRESS}:{}", self.port), "-i"])
             .arg(self.path("id"))
             .arg("--known-hosts")
             .arg(self.path("known_hosts"))
             .arg("--no-ssh-config")
-            .args(more)
             .env("HOME", self.folder.path())
             .output()
-            .unwrap();
-        Run::of(&output)
+            .unwrap()
     }
 }
 

@@ -2,13 +2,13 @@
 //! native value. A [`TemplateLibrary`] supplies included files, functions and filters; the module `states`
 //! implements it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as _;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
 use minijinja::value::{
-    Enumerator, Kwargs, Object, ObjectRepr, Rest, Value as JinjaValue, from_args,
+    Enumerator, Kwargs, Object, ObjectRepr, Rest, Value as JinjaValue, ValueKind, from_args,
 };
 use minijinja::{Environment, Error as JinjaError, ErrorKind, Output, State, UndefinedBehavior};
 
@@ -22,15 +22,22 @@ use crate::expr::scope::Scope;
 use crate::expr::tracker::RenderNotes;
 use crate::value::{Handle, Map, Value};
 
+use super::document_functions::{self, StatementState};
 use super::engine::{environment, write_value};
 use super::error::filter_error;
 use super::header;
-use super::mutable;
+use super::key_order::with_sorted_keys;
+use super::mutable::MutableMaker;
+use super::ordered_maps::OrderedMaps;
 use super::preprocess::{Backslashes, Delimiters, prepare_source};
+use super::undefined::missing_name;
 use super::variables::{FunctionObject, Variables};
 
 /// The maximum number of engine steps of a rendering.
 const FUEL: u64 = 50_000_000;
+
+/// The filter that sorts the keys of maps, except those that keep their order.
+const SORTING_FILTER: &str = "yaml";
 
 /// The maximum depth of includes and macro calls.
 const DEPTH: usize = 100;
@@ -39,6 +46,12 @@ const DEPTH: usize = 100;
 pub trait TemplateLibrary: Send + Sync {
     /// Returns the text of a template. None if the file does not exist.
     fn load(&self, path: &str) -> Result<Option<String>, String>;
+
+    /// Returns the names of the variables whose maps keep the order of their keys in the filter `yaml`.
+    fn ordered_variables(&self) -> &'static [&'static str];
+
+    /// Returns true if a function changes the map that is its first argument, and returns that map.
+    fn changes_argument(&self, function: &str) -> bool;
 
     /// Calls a function with a name such as `module.function`.
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String>;
@@ -53,6 +66,8 @@ pub trait TemplateLibrary: Send + Sync {
 /// A renderer of documents. It caches the templates that it has loaded.
 pub struct DocumentRenderer {
     environment: Environment<'static>,
+    /// The names that all documents have, and those of functions.
+    globals: Arc<BTreeSet<String>>,
     variables: Arc<Variables>,
 }
 
@@ -95,32 +110,22 @@ impl DocumentRenderer {
         let memo = Arc::new(Memo::default());
         let evaluator = Evaluator::sandboxed(scope, system, memo);
         let scene = Scene::new(Context::new(Handle(0)));
-        let variables = Variables::new(evaluator, scene, "");
+        let mut ordered = OrderedMaps::default();
+        for name in library.ordered_variables() {
+            ordered.add(values.get(*name).unwrap_or(&Value::Null));
+        }
+        let variables = Variables::for_renderer(evaluator, scene, ordered);
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_recursion_limit(DEPTH);
         environment.set_formatter(format);
         environment.set_path_join_callback(|name, parent| resolve_include(name, parent).into());
-        environment.add_function(mutable::MUTABLE_FUNCTION, mutable::make_mutable);
+        document_functions::add(&mut environment);
         let loader = Arc::clone(library);
         environment.set_loader(move |path| {
             let text = loader.load(path).map_err(filter_error)?;
             Ok(text.map(|text| prepare_text(&text)))
         });
-        for name in library.filters() {
-            let library = Arc::clone(library);
-            let filter =
-                move |state: &State, subject: JinjaValue, args: Rest<JinjaValue>, named: Kwargs| {
-                    let variables = Variables::from_state(state)?;
-                    let mut all = vec![variables.revealed_value(&subject)?];
-                    for arg in args.iter() {
-                        all.push(variables.revealed_value(arg)?);
-                    }
-                    let named = reveal_arguments(&variables, &named)?;
-                    let result = library.filter(name, &all, &named).map_err(filter_error)?;
-                    Ok::<_, JinjaError>(variables.engine_value(LazyValue::Value(result)))
-                };
-            environment.add_filter(*name, filter);
-        }
+        add_filters(&mut environment, library);
         let calls = LibraryModule {
             library: Arc::clone(library),
             prefix: String::new(),
@@ -134,8 +139,11 @@ impl DocumentRenderer {
             let value = variables.engine_value(LazyValue::Value(value.clone()));
             environment.add_global(name.to_string(), value);
         }
+        let globals = environment.globals().map(|(name, _)| name.to_owned());
+        let globals = Arc::new(globals.collect());
         Self {
             environment,
+            globals,
             variables,
         }
     }
@@ -192,6 +200,7 @@ impl DocumentRenderer {
             .map(|(name, value)| (name.to_string(), give(value)));
         let context = DocumentVariables {
             values: values.collect(),
+            globals: Arc::clone(&self.globals),
             variables: Arc::clone(&self.variables),
         };
         let template = environment.template_from_named_str(name, prepared);
@@ -211,6 +220,29 @@ impl DocumentRenderer {
             }
             Err(error) => Err(document_error(&error, notes)),
         }
+    }
+}
+
+/// Adds the filters of the library to an environment.
+fn add_filters(environment: &mut Environment<'_>, library: &Arc<dyn TemplateLibrary>) {
+    for &name in library.filters() {
+        let library = Arc::clone(library);
+        let filter =
+            move |state: &State, subject: JinjaValue, args: Rest<JinjaValue>, named: Kwargs| {
+                let variables = Variables::from_state(state)?;
+                let mut all = vec![if name == SORTING_FILTER {
+                    with_sorted_keys(&variables, &subject)?
+                } else {
+                    variables.revealed_value(&subject)?
+                }];
+                for arg in args.iter() {
+                    all.push(variables.revealed_value(arg)?);
+                }
+                let named = reveal_arguments(&variables, &named)?;
+                let result = library.filter(name, &all, &named).map_err(filter_error)?;
+                Ok::<_, JinjaError>(variables.engine_value(LazyValue::Value(result)))
+            };
+        environment.add_filter(name, filter);
     }
 }
 
@@ -246,10 +278,11 @@ fn reveal_arguments(variables: &Arc<Variables>, named: &Kwargs) -> Result<Map, J
     Ok(map)
 }
 
-/// Writes a value as Python's `str` does. An undefined value is an error.
+/// Writes a value as Python's `str` does. The value of an `if` without `else` is empty; the engine has refused
+/// every other undefined value.
 fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<(), JinjaError> {
     if value.is_undefined() {
-        return Err(ErrorKind::UndefinedError.into());
+        return Ok(());
     }
     write_value(output, state, value)
 }
@@ -257,6 +290,8 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
 /// The variables of one document. Lookups of undefined variables are noted for the error message.
 struct DocumentVariables {
     values: BTreeMap<String, JinjaValue>,
+    /// The names that all documents have, and those of functions.
+    globals: Arc<BTreeSet<String>>,
     variables: Arc<Variables>,
 }
 
@@ -280,7 +315,8 @@ impl Object for DocumentVariables {
             return Some(JinjaValue::from(error));
         }
         let found = self.values.get(key).cloned();
-        let missing = found.is_none().then(|| format!("`{key}` is not defined"));
+        let is_missing = found.is_none() && !self.globals.contains(key);
+        let missing = is_missing.then(|| missing_name(key));
         self.variables
             .evaluator
             .tracker()
@@ -327,6 +363,13 @@ fn document_error(error: &JinjaError, notes: RenderNotes) -> DocumentError {
     }
 }
 
+/// Returns true if the argument `in_place` of a function that merges maps is false.
+fn is_copying(named: &Map) -> bool {
+    named
+        .get("in_place")
+        .is_some_and(|value| !value.is_truthy())
+}
+
 /// The functions of the library as templates see them: `salt['a.b'](…)` and `salt.a.b(…)`.
 struct LibraryModule {
     library: Arc<dyn TemplateLibrary>,
@@ -349,6 +392,9 @@ impl LibraryModule {
     ) -> Result<JinjaValue, JinjaError> {
         let variables = Variables::from_state(state)?;
         let (args, named): (&[JinjaValue], Kwargs) = from_args(args)?;
+        let target = args
+            .first()
+            .filter(|_| self.library.changes_argument(function));
         let args: Vec<Value> = args
             .iter()
             .map(|arg| variables.native_value(arg))
@@ -358,7 +404,21 @@ impl LibraryModule {
             .library
             .call(function, &args, &named)
             .map_err(filter_error)?;
-        Ok(variables.engine_value(LazyValue::Value(result)))
+        let result = variables.engine_value(LazyValue::Value(result));
+        let Some(target) = target.filter(|_| !is_copying(&named)) else {
+            return Ok(result);
+        };
+        if MutableMaker::new(&variables).update_in_place(target, &result)? {
+            return Ok(target.clone());
+        }
+        let statement = state.get_extension::<StatementState>();
+        if target.kind() == ValueKind::Map && statement.is_some_and(|it| it.is_running) {
+            return Err(filter_error(format!(
+                "`{function}` cannot change this map, which is not a variable of the template; copy it first: \
+                 `{{% set x = … %}}`"
+            )));
+        }
+        Ok(result)
     }
 
     fn full(&self, name: &str) -> String {

@@ -23,7 +23,9 @@ use super::error::filter_error;
 use super::lazy_object::LazyObject;
 use super::preprocess::{Delimiters, prepare_template};
 use super::variables::{VariableObject, Variables};
-use super::{header, limits, python_literal, python_methods, registry, test_functions};
+use super::{
+    header, limits, python_literal, python_methods, python_text, registry, test_functions,
+};
 
 /// The maximum number of engine steps of a rendering.
 pub(super) const FUEL: u64 = 5_000_000;
@@ -148,9 +150,7 @@ pub(super) fn write_value(
     if let Some(text) = value.as_str() {
         return write_checked(output, state, value, text);
     }
-    let text = Variables::from_state(state)?
-        .revealed_value(value)?
-        .to_string();
+    let text = python_text::python_text(&Variables::from_state(state)?, value)?;
     write_checked(output, state, value, &text)
 }
 

@@ -11,10 +11,11 @@ use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
+use super::undefined::missing_attribute;
 use super::variables::Variables;
 
 /// The methods of maps. As in Jinja2, a name after a dot finds a method before it finds an entry.
-const METHODS: [&str; 11] = [
+pub(super) const METHODS: [&str; 11] = [
     "clear",
     "copy",
     "fromkeys",
@@ -130,7 +131,7 @@ impl LazyObject {
                     None if matches!(self.item, LazyValue::AllInstances(_)) => {
                         format!("unknown node `{key}`")
                     }
-                    None => format!("`{key}` is not defined"),
+                    None => missing_attribute(&JinjaValue::from(key)),
                 };
                 evaluator
                     .tracker()

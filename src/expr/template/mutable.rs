@@ -1,14 +1,21 @@
 //! Mutable lists and maps for documents, because Salt templates change them: `{% do list.append(item) %}`.
 
+use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use minijinja::value::{Enumerator, Object, ObjectRepr, Value as JinjaValue, ValueKind};
+use minijinja::value::{
+    Enumerator, Kwargs, Object, ObjectRepr, Tuple, Value as JinjaValue, ValueKind, from_args,
+};
 use minijinja::{Error as JinjaError, ErrorKind, State};
+
+use crate::expr::lazy::LazyValue;
 
 use super::error::{Result, filter_error};
 use super::lazy_object::LazyObject;
 use super::limits;
+use super::undefined::missing_attribute;
+use super::variables::Variables;
 
 /// The name of the function that makes an assigned value mutable. `preprocess` inserts the calls.
 pub(super) const MUTABLE_FUNCTION: &str = "__own";
@@ -17,47 +24,136 @@ pub(super) const MUTABLE_FUNCTION: &str = "__own";
 const DEPTH: usize = 100;
 
 /// A list that templates can change.
-#[derive(Debug)]
-struct MutableList(Mutex<Vec<JinjaValue>>);
-
-/// A map that templates can change. Each entry keeps its original key, because a few keys are not texts.
-#[derive(Debug)]
-struct MutableMap(Mutex<IndexMap<String, (JinjaValue, JinjaValue)>>);
-
-/// Converts lists and maps to mutable ones. A mutable value stays the same object.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine passes arguments by value"
-)]
-pub(super) fn make_mutable(value: JinjaValue) -> Result<JinjaValue> {
-    mutable_copy(&value, 0)
+struct MutableList {
+    items: Mutex<Vec<JinjaValue>>,
+    variables: Arc<Variables>,
 }
 
-fn mutable_copy(value: &JinjaValue, depth: usize) -> Result<JinjaValue> {
-    let is_own = value.downcast_object_ref::<MutableList>().is_some()
-        || value.downcast_object_ref::<MutableMap>().is_some()
-        || depth > DEPTH;
-    if is_own {
-        return Ok(value.clone());
+/// The entries of a map by name. Each entry keeps its original key, because a few keys are not texts.
+type Entries = IndexMap<String, (JinjaValue, JinjaValue)>;
+
+/// A map that templates can change.
+struct MutableMap {
+    entries: Mutex<Entries>,
+    /// True if the filter `yaml` keeps the order of the keys.
+    keeps_order: bool,
+    /// The variables of the renderer, which note the keys that are missing.
+    variables: Arc<Variables>,
+}
+
+impl Debug for MutableList {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("MutableList").field(&self.items).finish()
     }
-    let is_lazy = value.downcast_object_ref::<LazyObject>().is_some();
-    // Other objects, such as namespaces and macros, stay unchanged.
-    match value.kind() {
-        ValueKind::Seq => {
-            let items = value.try_iter()?.map(|item| mutable_copy(&item, depth + 1));
-            Ok(JinjaValue::from_object(MutableList(Mutex::new(
-                items.collect::<Result<_>>()?,
-            ))))
-        }
-        ValueKind::Map if is_lazy || is_plain(value) => {
-            let mut map = IndexMap::new();
-            for key in value.try_iter()? {
-                let item = mutable_copy(&value.get_item(&key)?, depth + 1)?;
-                map.insert(name_of(&key), (key, item));
+}
+
+impl Debug for MutableMap {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("MutableMap").field(&self.entries).finish()
+    }
+}
+
+/// Returns true if a value is a mutable map whose keys the filter `yaml` does not sort.
+pub(super) fn keeps_order(value: &JinjaValue) -> bool {
+    let map = value.downcast_object_ref::<MutableMap>();
+    map.is_some_and(|map| map.keeps_order)
+}
+
+/// The maker of mutable values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MutableMaker<'a> {
+    variables: &'a Arc<Variables>,
+}
+
+impl<'a> MutableMaker<'a> {
+    pub(super) fn new(variables: &'a Arc<Variables>) -> Self {
+        Self { variables }
+    }
+
+    /// Converts lists and maps to mutable ones. A mutable value stays the same object.
+    ///
+    /// Several values become a tuple, as in `{% set a, b = 1, 2 %}`.
+    pub(super) fn make_all(self, values: &[JinjaValue]) -> Result<JinjaValue> {
+        match values {
+            [value] => self.copy(value, 0),
+            values => {
+                let items = values.iter().map(|value| self.copy(value, 0));
+                Ok(JinjaValue::from(Tuple::from(
+                    items.collect::<Result<Vec<_>>>()?,
+                )))
             }
-            Ok(JinjaValue::from_object(MutableMap(Mutex::new(map))))
         }
-        _ => Ok(value.clone()),
+    }
+
+    fn copy(self, value: &JinjaValue, depth: usize) -> Result<JinjaValue> {
+        let is_own = value.downcast_object_ref::<MutableList>().is_some()
+            || value.downcast_object_ref::<MutableMap>().is_some()
+            || depth > DEPTH;
+        if is_own || value.is_tuple() {
+            return Ok(value.clone());
+        }
+        let is_lazy = value.downcast_object_ref::<LazyObject>().is_some();
+        // Other objects, such as namespaces and macros, stay unchanged.
+        match value.kind() {
+            ValueKind::Seq => {
+                let items = value.try_iter()?.map(|item| self.copy(&item, depth + 1));
+                Ok(JinjaValue::from_object(MutableList {
+                    items: Mutex::new(items.collect::<Result<_>>()?),
+                    variables: Arc::clone(self.variables),
+                }))
+            }
+            ValueKind::Map if is_lazy || is_plain(value) => {
+                let mut map = IndexMap::new();
+                for key in value.try_iter()? {
+                    let item = self.copy(&value.get_item(&key)?, depth + 1)?;
+                    map.insert(name_of(&key), (key, item));
+                }
+                Ok(JinjaValue::from_object(MutableMap {
+                    entries: Mutex::new(map),
+                    keeps_order: self.is_ordered(value),
+                    variables: Arc::clone(self.variables),
+                }))
+            }
+            _ => Ok(value.clone()),
+        }
+    }
+
+    /// Returns true if a map comes from a variable whose maps keep the order of their keys.
+    fn is_ordered(self, value: &JinjaValue) -> bool {
+        let lazy = value.downcast_object_ref::<LazyObject>();
+        match lazy.map(LazyObject::item) {
+            Some(LazyValue::Value(value)) => self.variables.ordered.has(value),
+            _ => false,
+        }
+    }
+
+    /// Writes the entries of `merged` into a mutable map, at any depth. Maps within it stay the same objects.
+    ///
+    /// Returns false if `target` is not a mutable map.
+    pub(super) fn update_in_place(self, target: &JinjaValue, merged: &JinjaValue) -> Result<bool> {
+        self.update_at(target, merged, 0)
+    }
+
+    fn update_at(self, target: &JinjaValue, merged: &JinjaValue, depth: usize) -> Result<bool> {
+        let map = target.downcast_object_ref::<MutableMap>();
+        let Some(map) = map.filter(|_| depth <= DEPTH && merged.kind() == ValueKind::Map) else {
+            return Ok(false);
+        };
+        for key in merged.try_iter()? {
+            let item = merged.get_item(&key)?;
+            let own = lock(&map.entries).get(&name_of(&key)).cloned();
+            if let Some((_, own)) = own
+                && self.update_at(&own, &item, depth + 1)?
+            {
+                continue;
+            }
+            let item = self.copy(&item, 0)?;
+            lock(&map.entries)
+                .entry(name_of(&key))
+                .and_modify(|entry| entry.1 = item.clone())
+                .or_insert((key, item));
+        }
+        Ok(true)
     }
 }
 
@@ -88,21 +184,28 @@ fn unknown(method: &str) -> JinjaError {
     )
 }
 
+impl MutableList {
+    /// Returns an item in the form in which templates can change it.
+    fn mutable(&self, item: &JinjaValue) -> Result<JinjaValue> {
+        MutableMaker::new(&self.variables).copy(item, 0)
+    }
+}
+
 impl Object for MutableList {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
         ObjectRepr::Seq
     }
 
     fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
-        lock(&self.0).get(key.as_usize()?).cloned()
+        lock(&self.items).get(key.as_usize()?).cloned()
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(lock(&self.0).clone())
+        Enumerator::Values(lock(&self.items).clone())
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        Some(lock(&self.0).len())
+        Some(lock(&self.items).len())
     }
 
     fn call_method(
@@ -113,11 +216,15 @@ impl Object for MutableList {
     ) -> Result<JinjaValue> {
         // The added items are collected before the list is locked, because the argument may be the list
         // itself.
-        let more = match (method, args) {
-            ("extend", [more]) => more.try_iter()?.collect(),
+        let more: Vec<JinjaValue> = match (method, args) {
+            ("extend", [more]) => more
+                .try_iter()?
+                .map(|item| self.mutable(&item))
+                .collect::<Result<_>>()?,
+            ("append", [item]) | ("insert", [_, item]) => vec![self.mutable(item)?],
             _ => Vec::new(),
         };
-        let mut items = lock(&self.0);
+        let mut items = lock(&self.items);
         limits::check_item_count(items.len() + more.len() + 1)?;
         let place = |at: &JinjaValue, length: usize| {
             let at = at.as_i64().unwrap_or_default();
@@ -126,11 +233,10 @@ impl Object for MutableList {
             usize::try_from(from_start.clamp(0, length)).unwrap_or_default()
         };
         match (method, args) {
-            ("append", [item]) => items.push(item.clone()),
-            ("extend", [_]) => items.extend(more),
-            ("insert", [at, item]) => {
+            ("append" | "extend", [_]) => items.extend(more),
+            ("insert", [at, _]) => {
                 let at = place(at, items.len());
-                items.insert(at, item.clone());
+                items.splice(at..at, more);
             }
             ("pop", []) => {
                 return items.pop().ok_or_else(|| filter_error("the list is empty"));
@@ -150,12 +256,62 @@ impl Object for MutableList {
             ("reverse", []) => items.reverse(),
             ("sort", _) => items.sort(),
             ("copy", []) => {
-                let copy = Self(Mutex::new(items.clone()));
-                return Ok(JinjaValue::from_object(copy));
+                return Ok(JinjaValue::from_object(Self {
+                    items: Mutex::new(items.clone()),
+                    variables: Arc::clone(&self.variables),
+                }));
             }
             _ => return Err(unknown(method)),
         }
         Ok(none())
+    }
+}
+
+impl MutableMap {
+    fn maker(&self) -> MutableMaker<'_> {
+        MutableMaker::new(&self.variables)
+    }
+
+    /// Creates a map like this one with other entries.
+    fn with_entries(&self, entries: Entries) -> Self {
+        Self {
+            entries: Mutex::new(entries),
+            keeps_order: self.keeps_order,
+            variables: Arc::clone(&self.variables),
+        }
+    }
+
+    /// Returns the entries that a call of `update` adds: those of maps, pairs and named arguments.
+    fn updates(&self, args: &[JinjaValue]) -> Result<Vec<(String, (JinjaValue, JinjaValue))>> {
+        let (sources, names): (&[JinjaValue], Kwargs) = from_args(args)?;
+        let mut pairs = Vec::new();
+        for source in sources {
+            let is_map = source.kind() == ValueKind::Map;
+            for key in source.try_iter()? {
+                pairs.push(match is_map {
+                    true => (key.clone(), source.get_item(&key)?),
+                    false => pair(&key)?,
+                });
+            }
+        }
+        for name in names.args() {
+            pairs.push((name.into(), names.get(name)?));
+        }
+        let mut entries = Vec::new();
+        for (key, item) in pairs {
+            let item = self.maker().copy(&item, 0)?;
+            entries.push((name_of(&key), (key, item)));
+        }
+        Ok(entries)
+    }
+}
+
+/// Returns the two items of a pair.
+fn pair(value: &JinjaValue) -> Result<(JinjaValue, JinjaValue)> {
+    let mut items = value.try_iter()?;
+    match (items.next(), items.next(), items.next()) {
+        (Some(key), Some(item), None) => Ok((key, item)),
+        _ => Err(filter_error("`update` takes maps and pairs")),
     }
 }
 
@@ -165,17 +321,28 @@ impl Object for MutableMap {
     }
 
     fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
-        lock(&self.0)
-            .get(&name_of(key))
-            .map(|(_, item)| item.clone())
+        let found = lock(&self.entries).get(&name_of(key)).cloned();
+        if found.is_none() {
+            let missing = missing_attribute(key);
+            self.variables
+                .evaluator
+                .tracker()
+                .update_notes(|notes| notes.missing = Some(missing));
+        }
+        found.map(|(_, item)| item)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
-        Enumerator::Values(lock(&self.0).values().map(|(key, _)| key.clone()).collect())
+        Enumerator::Values(
+            lock(&self.entries)
+                .values()
+                .map(|(key, _)| key.clone())
+                .collect(),
+        )
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
-        Some(lock(&self.0).len())
+        Some(lock(&self.entries).len())
     }
 
     fn call_method(
@@ -184,22 +351,17 @@ impl Object for MutableMap {
         method: &str,
         args: &[JinjaValue],
     ) -> Result<JinjaValue> {
-        let mut more = Vec::new();
-        if method == "update" {
-            for map in args {
-                for key in map.try_iter()? {
-                    let item = mutable_copy(&map.get_item(&key)?, 0)?;
-                    more.push((name_of(&key), (key, item)));
-                }
-            }
-        }
-        let mut map = lock(&self.0);
+        let more = match method {
+            "update" => self.updates(args)?,
+            _ => Vec::new(),
+        };
+        let mut map = lock(&self.entries);
         limits::check_item_count(map.len() + more.len() + 1)?;
         match (method, args) {
             ("update", _) => map.extend(more),
             ("clear", []) => map.clear(),
             ("setdefault", [key, rest @ ..]) => {
-                let item = rest.first().cloned().unwrap_or_else(none);
+                let item = self.maker().copy(rest.first().unwrap_or(&none()), 0)?;
                 let entry = map
                     .entry(name_of(key))
                     .or_insert_with(|| (key.clone(), item));
@@ -211,8 +373,12 @@ impl Object for MutableMap {
                 return found.ok_or_else(|| filter_error(format!("the map has no `{key}`")));
             }
             ("copy", []) => {
-                let copy = Self(Mutex::new(map.clone()));
-                return Ok(JinjaValue::from_object(copy));
+                return Ok(JinjaValue::from_object(self.with_entries(map.clone())));
+            }
+            ("popitem", []) => {
+                let last = map.pop().map(|(_, (key, item))| Tuple::from([key, item]));
+                let last = last.ok_or_else(|| filter_error("the map is empty"))?;
+                return Ok(JinjaValue::from(last));
             }
             ("get", [key, rest @ ..]) => {
                 let found = map.get(&name_of(key)).map(|(_, item)| item.clone());
@@ -222,7 +388,7 @@ impl Object for MutableMap {
             ("values", []) => return Ok(map.values().map(|(_, item)| item.clone()).collect()),
             ("items", []) => {
                 let pair = |(key, item): &(JinjaValue, JinjaValue)| {
-                    JinjaValue::from(vec![key.clone(), item.clone()])
+                    JinjaValue::from(Tuple::from([key.clone(), item.clone()]))
                 };
                 return Ok(map.values().map(pair).collect());
             }

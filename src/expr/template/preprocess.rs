@@ -2,7 +2,9 @@
 //! the size of assigned variables, and translates Salt's own tags.
 use std::borrow::Cow;
 
+use super::document_functions::{CHANGING_FUNCTIONS, STATEMENT_FUNCTION};
 use super::mutable::MUTABLE_FUNCTION;
+use super::operators::rewrite_operators;
 use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION};
 
 /// The variable that receives the result of an inserted size check.
@@ -10,6 +12,9 @@ const CHECK_RESULT: &str = "__kept";
 
 /// The length in bytes from which plain text between tags is counted as output, because a loop can repeat it.
 const COUNTED_LENGTH: usize = 64;
+
+/// The formats of the tags `load_…` and `import_…`.
+const FORMATS: [&str; 3] = ["yaml", "json", "text"];
 
 /// The delimiters of blocks, variables and comments, in this order.
 #[derive(Debug, Clone)]
@@ -44,9 +49,28 @@ pub(super) fn prepare_source<'a>(
     text: &'a str,
     delimiters: &Delimiters,
 ) -> Cow<'a, str> {
+    let rewritten = rewrite_operators(text, delimiters);
+    match rewritten {
+        Cow::Borrowed(text) => prepare_rewritten(backslashes, text, delimiters),
+        Cow::Owned(text) => {
+            Cow::Owned(prepare_rewritten(backslashes, &text, delimiters).into_owned())
+        }
+    }
+}
+
+/// Prepares a text whose operators the engine knows.
+fn prepare_rewritten<'a>(
+    backslashes: Backslashes,
+    text: &'a str,
+    delimiters: &Delimiters,
+) -> Cow<'a, str> {
     let [block, variable, comment] = &delimiters.0;
     let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    let binds = || contains(&["set", "for", "with", "macro", "block", "import_", "load_"]);
+    let binds = || {
+        contains(&[
+            "set", "for", "with", "macro", "block", "import_", "load_", "do",
+        ])
+    };
     let is_plain = !text.contains(block[0].as_str()) || !binds();
     if is_plain && (backslashes == Backslashes::Escape || !text.contains('\\')) {
         return Cow::Borrowed(text);
@@ -57,6 +81,7 @@ pub(super) fn prepare_source<'a>(
         block: [&block[0], &block[1]],
         ends: [&block[1], &variable[1], &comment[1]],
         captures: Vec::new(),
+        loads: Vec::new(),
         backslashes,
         repeats: contains(&["for", "macro", "block", "include"]),
     };
@@ -99,6 +124,8 @@ struct TemplateScanner<'a> {
     ends: [&'a str; 3],
     /// The variables of the open `{% set name %}` blocks.
     captures: Vec<String>,
+    /// The variables of the open `{% load_yaml as name %}` blocks and similar.
+    loads: Vec<String>,
     backslashes: Backslashes,
     /// Whether the template can repeat a part of itself.
     repeats: bool,
@@ -180,9 +207,7 @@ impl TemplateScanner<'_> {
         if name == "raw" {
             return self.raw();
         }
-        if self.backslashes == Backslashes::Escape
-            && let Some(tag) = salt_tag(inner, name, body)
-        {
+        if let Some(tag) = self.translated_tag(inner, name, body) {
             self.output.push_str(&tag);
             self.rest = &self.rest[length..];
             return;
@@ -225,6 +250,51 @@ impl TemplateScanner<'_> {
         ));
     }
 
+    /// Translates a tag that the engine does not know. None for other tags.
+    fn translated_tag(&mut self, inner: &str, name: &str, body: &str) -> Option<String> {
+        let is_document = self.backslashes == Backslashes::Escape;
+        if name == "do" {
+            return Some(self.do_tag(inner, body, is_document));
+        }
+        if !is_document {
+            return None;
+        }
+        self.load_tag(inner, name, body)
+            .or_else(|| salt_tag(inner, name, body))
+    }
+
+    /// Translates a `do` statement: the engine accepts only a call, Jinja2 accepts any expression.
+    fn do_tag(&self, inner: &str, body: &str, is_document: bool) -> String {
+        let (start, end) = whitespace_control(inner);
+        let changes = |function: &&str| body.contains(*function);
+        if !is_document || !CHANGING_FUNCTIONS.iter().any(changes) {
+            return format!("{start} set {CHECK_RESULT} = ({body}) {end}");
+        }
+        let [open, close] = self.block;
+        format!(
+            "{start} set {CHECK_RESULT} = {STATEMENT_FUNCTION}(true) and ({body}) {close}{open} set {CHECK_RESULT} = {STATEMENT_FUNCTION}(false) {end}"
+        )
+    }
+
+    /// Translates the start or the end of a block whose text is loaded into a variable.
+    fn load_tag(&mut self, inner: &str, name: &str, body: &str) -> Option<String> {
+        let (start, end) = whitespace_control(inner);
+        if name == "endload" {
+            let variable = self.loads.pop()?;
+            let [open, close] = self.block;
+            return Some(format!(
+                "{start} endset {close}{open} set {variable} = {MUTABLE_FUNCTION}({variable}) {end}"
+            ));
+        }
+        let format = name.strip_prefix("load_")?;
+        let variable = body.strip_prefix("as")?.trim();
+        if !FORMATS.contains(&format) || variable.is_empty() {
+            return None;
+        }
+        self.loads.push(variable.to_owned());
+        Some(format!("{start} set {variable} | load_{format} {end}"))
+    }
+
     fn raw(&mut self) {
         let mut from = 0;
         while let Some(found) = self.rest[from..].find(self.block[0]) {
@@ -244,12 +314,7 @@ impl TemplateScanner<'_> {
 
 /// Translates a tag of Salt, or an assignment whose value must become mutable. None for other tags.
 fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
-    let start = if inner.starts_with('-') { "-" } else { "" };
-    let end = if inner.ends_with('-') { "-" } else { "" };
-    let loads = |format: &str| {
-        let name = body.strip_prefix("as")?.trim();
-        Some(format!("{start} set {name} | load_{format} {end}"))
-    };
+    let (start, end) = whitespace_control(inner);
     match name {
         "set" => {
             let target = split_at_equals(body)?;
@@ -258,10 +323,6 @@ fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
                 "{start} set {target} = {MUTABLE_FUNCTION}({value}) %}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}({target}) {end}"
             ))
         }
-        "load_yaml" => loads("yaml"),
-        "load_json" => loads("json"),
-        "load_text" => loads("text"),
-        "endload" => Some(format!("{start} endset {end}")),
         "import_yaml" | "import_json" | "import_text" => {
             let body = body.trim_end_matches("with context").trim_end();
             let (path, name) = body.rsplit_once(" as ")?;
@@ -276,16 +337,20 @@ fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
     }
 }
 
+/// Returns the signs at the start and the end of a tag that remove white space around the tag.
+fn whitespace_control(inner: &str) -> (&'static str, &'static str) {
+    let sign = |is_set: bool| if is_set { "-" } else { "" };
+    (sign(inner.starts_with('-')), sign(inner.ends_with('-')))
+}
+
 /// Returns the file format of an `import_…` tag.
 fn format_of(inner: &str) -> Option<&'static str> {
     let (_, rest) = inner.split_once("import_")?;
-    ["yaml", "json", "text"]
-        .into_iter()
-        .find(|format| rest.starts_with(format))
+    FORMATS.into_iter().find(|format| rest.starts_with(format))
 }
 
 /// Returns the length of an expression up to its end delimiter, ignoring delimiters in strings and brackets.
-fn expression_length(text: &str, end: &str) -> usize {
+pub(super) fn expression_length(text: &str, end: &str) -> usize {
     let mut depth = 0_usize;
     let mut at = 0;
     while at < text.len() {
@@ -313,7 +378,7 @@ fn expression_length(text: &str, end: &str) -> usize {
 }
 
 /// Returns the length of the string at the start of the text, including its quotes.
-fn string_length(text: &str) -> usize {
+pub(super) fn string_length(text: &str) -> usize {
     let mut characters = text.char_indices();
     let Some((_, quote)) = characters.next() else {
         return 0;

@@ -11,6 +11,9 @@ pub(super) struct DumpStyle {
     pub(super) sorted: bool,
     /// The column after which lines are broken.
     pub(super) width: usize,
+    /// True if texts with a colon within brackets are quoted, as the emitter in Python does. The emitter in C
+    /// quotes only those whose colon could end a key.
+    pub(super) quotes_colons: bool,
 }
 
 /// The maximum nesting depth of values.
@@ -35,6 +38,19 @@ pub fn pyyaml_text(value: &Value) -> Result<String, String> {
         brackets: Some(false),
         sorted: true,
         width: 80,
+        quotes_colons: false,
+    };
+    dump(value, style)
+}
+
+/// Writes a value as a YAML document with the keys in their order, in brackets or with one item per line.
+pub fn pyyaml_text_in_order(value: &Value, brackets: bool) -> Result<String, String> {
+    let style = DumpStyle {
+        indent: 2,
+        brackets: Some(brackets),
+        sorted: false,
+        width: 80,
+        quotes_colons: true,
     };
     dump(value, style)
 }
@@ -211,7 +227,9 @@ impl DumpWriter {
             || text.starts_with(' ') && text.contains('\n')
         {
             self.double(text);
-        } else if is_plain(text, in_flow) {
+        } else if is_plain(text, in_flow)
+            && !(in_flow && self.style.quotes_colons && text.contains(':'))
+        {
             self.folded(text, indent);
         } else {
             let breaks = text.contains('\n');

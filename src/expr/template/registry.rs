@@ -14,8 +14,8 @@ use crate::value::{Map, Value};
 use super::error::{Result, filter_error};
 use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION, Variables};
 use super::{
-    arguments, builtin, collections, combinatorics, dates, engine, limits, lookup, paths, regexes,
-    serialization, text, text_layout, vault,
+    arguments, builtin, collections, combinatorics, cycler, dates, engine, limits, lookup, paths,
+    regexes, serialization, text, text_layout, vault,
 };
 
 /// Adds the filters and functions to an environment.
@@ -40,6 +40,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     }
     environment.add_filter("scalar", scalar);
     environment.add_function("dict", dict);
+    environment.add_function("cycler", cycler::cycler);
     environment.add_function("undef", undef);
     environment.add_function(CHECK_FUNCTION, limits::check_values);
     environment.add_function(COUNT_FUNCTION, engine::count_output);

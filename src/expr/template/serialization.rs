@@ -58,7 +58,7 @@ const PASSWORD: &[&str] = &[
 /// The filters that convert between values and texts.
 pub(super) const FILTERS: FilterTable = &[
     ("to_json", JSON, |args| to_json(args, None, false)),
-    ("tojson", &["indent"], html_json),
+    ("tojson", &["indent"], |args| html_json(args, true)),
     ("to_nice_json", JSON, |args| to_json(args, Some(4), true)),
     ("to_yaml", YAML, |args| to_yaml(args, None, 2)),
     ("to_nice_yaml", YAML, |args| to_yaml(args, Some(false), 4)),
@@ -74,6 +74,10 @@ pub(super) const FILTERS: FilterTable = &[
     ("to_uuid", &["namespace"], to_uuid),
     ("password_hash", PASSWORD, password_hash),
 ];
+
+/// The filters that differ in documents: Salt does not sort the keys of `tojson`.
+pub(super) const DOCUMENT_FILTERS: FilterTable =
+    &[("tojson", &["indent"], |args| html_json(args, false))];
 
 /// Marks a text as safe, so that it stays text even if it looks like a literal.
 fn text(text: String) -> JinjaValue {
@@ -97,8 +101,10 @@ fn to_json(
 }
 
 /// Encodes JSON that is safe within HTML, as Jinja2 does.
-fn html_json(args: &FilterArguments<'_>) -> Result<JinjaValue> {
-    let json = json_text(&args.subject()?.sorted(), args.size("indent")?)?;
+fn html_json(args: &FilterArguments<'_>, is_sorted: bool) -> Result<JinjaValue> {
+    let value = args.subject()?;
+    let value = if is_sorted { value.sorted() } else { value };
+    let json = json_text(&value, args.size("indent")?)?;
     let mut safe = escape_non_ascii(json, true);
     for (character, escape) in [
         ('<', "\\u003c"),
@@ -190,6 +196,7 @@ fn to_yaml(
         brackets,
         sorted: args.flag("sort_keys", true)?,
         width: args.size("width")?.unwrap_or(80),
+        quotes_colons: false,
     };
     let yaml = dump(&args.subject()?, style).map_err(|problem| args.fail(problem))?;
     Ok(text(yaml))

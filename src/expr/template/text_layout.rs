@@ -6,7 +6,8 @@ use crate::value::{List, Value, decode_percent, encode_percent};
 
 use super::arguments::{FilterArguments, FilterTable, VARIADIC, VARIADIC_NAMED};
 use super::error::Result;
-use super::{limits, percent_format};
+use super::operators::REMAINDER_FILTER;
+use super::{limits, percent_format, remainder};
 
 const URLIZE: &[&str] = &[
     "trim_url_limit",
@@ -31,6 +32,7 @@ pub(super) const FILTERS: FilterTable = &[
     ("replace", &["old", "new", "count"], replace),
     ("join", &["d", "attribute"], join),
     ("format", &[VARIADIC, VARIADIC_NAMED], format),
+    (REMAINDER_FILTER, &[VARIADIC], remainder::remainder),
     ("pprint", &[], |args| {
         Ok(format!("{:?}", args.subject()?).into())
     }),

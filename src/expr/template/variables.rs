@@ -17,6 +17,7 @@ use crate::expr::reads::Read;
 use crate::expr::syntax::needs_evaluation;
 use crate::value::{Handle, Map, Value};
 
+use super::ordered_maps::OrderedMaps;
 use super::parts::PartsWriter;
 
 /// The variables of one rendering. Resolved names are cached.
@@ -25,6 +26,8 @@ pub(super) struct Variables {
     pub(super) scene: Scene,
     /// The text of the template.
     pub(super) source: Arc<str>,
+    /// The maps whose keys the filter `yaml` does not sort.
+    pub(super) ordered: OrderedMaps,
     /// The parts of the output, if it is a document.
     pub(super) parts: Option<PartsWriter>,
     cached: Mutex<HashMap<String, JinjaValue>>,
@@ -42,6 +45,23 @@ impl Variables {
             evaluator,
             scene,
             source: source.into(),
+            ordered: OrderedMaps::default(),
+            parts: None,
+            cached: Mutex::default(),
+        })
+    }
+
+    /// Creates the variables of a renderer of documents.
+    pub(super) fn for_renderer(
+        evaluator: Evaluator,
+        scene: Scene,
+        ordered: OrderedMaps,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            evaluator,
+            scene,
+            source: "".into(),
+            ordered,
             parts: None,
             cached: Mutex::default(),
         })
@@ -53,6 +73,7 @@ impl Variables {
             evaluator,
             scene,
             source: source.into(),
+            ordered: OrderedMaps::default(),
             parts: Some(PartsWriter::default()),
             cached: Mutex::default(),
         })

@@ -1,5 +1,6 @@
 //! Parser for Ansible's INI inventories: sections of hosts, of variables and of child groups.
 
+use crate::text::shlex_split;
 use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
@@ -173,39 +174,5 @@ fn is_address(text: &str) -> bool {
 ///
 /// None if a quote is not closed.
 pub(super) fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut characters = line.chars();
-    while let Some(c) = characters.next() {
-        match c {
-            '#' => break,
-            c if c.is_whitespace() => words.extend(word.take()),
-            '\\' => word.get_or_insert_default().push(characters.next()?),
-            '\'' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match characters.next()? {
-                        '\'' => break,
-                        c => word.push(c),
-                    }
-                }
-            }
-            '"' => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match characters.next()? {
-                        '"' => break,
-                        '\\' => match characters.next()? {
-                            c @ ('"' | '\\') => word.push(c),
-                            c => word.extend(['\\', c]),
-                        },
-                        c => word.push(c),
-                    }
-                }
-            }
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Some(words)
+    shlex_split(line, Some('#'))
 }

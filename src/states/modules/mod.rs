@@ -5,6 +5,7 @@
 //! `file_change` are shared.
 
 mod accounts;
+mod alternatives;
 mod archive;
 mod arguments;
 pub(super) mod cmd;
@@ -15,13 +16,18 @@ mod file;
 mod file_change;
 mod git;
 mod group;
+mod host;
+mod kmod;
+mod locale;
 pub(super) mod module;
 mod pkg;
 mod pkgrepo;
 mod registry;
 mod service;
 mod ssh_auth;
+mod sysctl;
 pub(super) mod test;
+mod timezone;
 mod user;
 
 pub use registry::{MODULES, find};

@@ -3,13 +3,14 @@
 //! The engine looks up state functions here by module and function name.
 
 use super::{
-    archive, cmd, cron, environ, file, git, group, module, pkg, pkgrepo, service, ssh_auth, test,
-    user,
+    alternatives, archive, cmd, cron, environ, file, git, group, host, kmod, locale, module, pkg,
+    pkgrepo, service, ssh_auth, sysctl, test, timezone, user,
 };
 use crate::states::state_function::{ModuleTable, StateFunction, StateModule, find_function};
 
 /// The table of all state modules, sorted by name.
 pub static MODULES: ModuleTable = &[
+    &alternatives::MODULE,
     &archive::MODULE,
     &cmd::MODULE,
     &cron::MODULE,
@@ -17,12 +18,17 @@ pub static MODULES: ModuleTable = &[
     &file::MODULE,
     &git::MODULE,
     &group::MODULE,
+    &host::MODULE,
+    &kmod::MODULE,
+    &locale::MODULE,
     &module::MODULE,
     &pkg::MODULE,
     &pkgrepo::MODULE,
     &service::MODULE,
     &ssh_auth::MODULE,
+    &sysctl::MODULE,
     &test::MODULE,
+    &timezone::MODULE,
     &user::MODULE,
 ];
 

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use super::map_merge::value_at_path;
 use super::null_context::parse_yaml;
+use crate::expr::pyyaml_text_in_order;
 use crate::text::{Pattern, PatternError, PatternFlags};
 use crate::value::{Map, Value};
-use crate::yaml::{NodeKind, Schema, emit};
+use crate::yaml::{NodeKind, Schema};
 
 /// The names of the filters that [`apply_filter`] implements.
 pub(super) const FILTER_NAMES: &[&str] = &[
@@ -29,6 +30,9 @@ pub(super) const FILTER_NAMES: &[&str] = &[
     "dict_to_sls_yaml_params",
 ];
 
+/// The maximum indentation of JSON, in spaces.
+const MAX_INDENT: usize = 64;
+
 /// Applies a filter. The first argument is the filtered value.
 pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
     let null = Value::Null;
@@ -38,15 +42,13 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
         arg(place, key).map_or(otherwise, Value::is_truthy)
     };
     let supplied = match name {
-        "yaml" if flag(1, "flow_style", true) => yaml_flow(subject).into(),
-        "yaml" => emit(subject, 0).trim_end().into(),
-        "json" => json(subject, arg(2, "indent").and_then(Value::as_int))?.into(),
-        "load_yaml" => parse_yaml(&subject.to_string())?,
-        "load_json" => {
-            let text = subject.to_string();
-            serde_json::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string())?;
-            parse_yaml(&text)?
+        "yaml" => yaml(subject, flag(1, "flow_style", true))?.into(),
+        "json" => {
+            let indent = arg(2, "indent").and_then(Value::as_int);
+            json(subject, flag(1, "sort_keys", true), indent)?.into()
         }
+        "load_yaml" => parse_yaml(&subject.to_string())?,
+        "load_json" => load_json(&subject.to_string())?,
         "load_text" => subject.clone(),
         "yaml_encode" => yaml_scalar(subject)?.into(),
         "yaml_dquote" => double_quoted(&subject.to_string()).into(),
@@ -88,17 +90,24 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
     Ok(supplied)
 }
 
-fn json(value: &Value, indent: Option<i64>) -> Result<String, String> {
-    let text = match indent {
-        Some(_) => serde_json::to_string_pretty(value),
-        None => serde_json::to_string(value),
+/// Writes a value as YAML, in brackets or with one item per line.
+fn yaml(value: &Value, brackets: bool) -> Result<String, String> {
+    Ok(pyyaml_text_in_order(value, brackets)?.trim().to_owned())
+}
+
+/// Writes a value as JSON: on one line, or with this indentation.
+fn json(value: &Value, is_sorted: bool, indent: Option<i64>) -> Result<String, String> {
+    let value = if is_sorted { &value.sorted() } else { value };
+    let Some(indent) = indent else {
+        let text = serde_json::to_string(value).map_err(|error| error.to_string())?;
+        return Ok(python_json(&text));
     };
-    let text = text.map_err(|error| error.to_string())?;
-    Ok(if indent.is_some() {
-        text
-    } else {
-        python_json(&text)
-    })
+    let spaces = b" ".repeat(usize::try_from(indent).unwrap_or_default().min(MAX_INDENT));
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(&spaces);
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
+    serde::Serialize::serialize(value, &mut serializer).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reformats JSON as Python writes it, with a space after each comma and colon.
@@ -189,6 +198,11 @@ fn yaml_scalar(value: &Value) -> Result<String, String> {
         Value::Str(text) => Ok(double_quoted(text)),
         other => Ok(yaml_flow(other)),
     }
+}
+
+fn load_json(text: &str) -> Result<Value, String> {
+    serde_json::from_str::<serde_json::Value>(text).map_err(|error| error.to_string())?;
+    parse_yaml(text)
 }
 
 fn to_bool(value: &Value) -> bool {
@@ -285,7 +299,7 @@ mod tests {
         let flow = one("yaml", &[value]);
         assert_eq!(
             flow.to_string(),
-            "{a: [1, x y, 'yes', 'it''s'], 'b: c': null, t: true}"
+            "{a: [1, x y, 'yes', it's], 'b: c': null, t: true}"
         );
         assert_eq!(
             one("yaml_dquote", &["a\"\n".into()]).to_string(),

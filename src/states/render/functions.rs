@@ -54,6 +54,12 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
             .cloned()
             .unwrap_or_else(|| truth.into()))
     }),
+    ("log.debug", |_| Ok(true.into())),
+    ("log.info", |_| Ok(true.into())),
+    ("log.warning", |_| Ok(true.into())),
+    ("log.error", |_| Ok(true.into())),
+    ("log.critical", |_| Ok(true.into())),
+    ("log.exception", |_| Ok(true.into())),
     ("test.echo", |call| Ok(call.arg_or_null(0, "text"))),
     ("test.ping", |_| Ok(true.into())),
     ("test.true", |_| Ok(true.into())),
@@ -207,45 +213,61 @@ fn fibonacci(call: &TemplateCall<'_>) -> CallResult {
 /// Selects the entry of a map by a grain. The `base` entry is merged below it, the `merge` argument on top.
 fn filter_by(call: &TemplateCall<'_>) -> CallResult {
     let grain = call.text_or(1, "grain", "os_family");
-    let value = value_at_path(&call.vars.grains, &grain, ":").unwrap_or_default();
-    let values = match &value {
-        Value::List(values) => values.iter().map(ToString::to_string).collect(),
-        one => vec![one.to_string()],
+    let values = match value_at_path(&call.vars.grains, &grain, ":") {
+        None => Vec::new(),
+        Some(Value::List(values)) => values.iter().map(ToString::to_string).collect(),
+        Some(one) => vec![one.to_string()],
     };
-    choose_entry(call, |key| {
-        let glob = Glob::new(key);
-        values.iter().any(|value| glob.matches(value))
-    })
+    choose_entry(call, &values)
 }
 
 /// Selects the entry of a map whose key matches the minion ID.
 fn match_filter_by(call: &TemplateCall<'_>) -> CallResult {
-    let id = call.vars.id.as_ref();
-    choose_entry(call, |key| Glob::new(key).matches(id))
+    choose_entry(call, &[call.vars.id.to_string()])
 }
 
-fn choose_entry(call: &TemplateCall<'_>, fits: impl Fn(&str) -> bool) -> CallResult {
+/// Returns the entry of the first key that is a pattern of the first value, else of the second value, and so on.
+fn choose_entry(call: &TemplateCall<'_>, values: &[String]) -> CallResult {
     let lookup = call.arg_or_null(0, "lookup_dict");
     let Some(lookup) = lookup.as_map() else {
         return Err(call.fail("the argument `lookup_dict` must be a map"));
     };
-    let over = call.arg_or_null(2, "merge");
     let default = call.text_or(3, "default", "default");
-    let base = call
-        .arg(4, "base")
-        .filter(|base| !base.is_null())
-        .map(|base| base.reveal().to_string());
-    let exact = lookup
+    let globs: Vec<(Glob, &Value)> = lookup
         .iter()
-        .find(|(key, _)| fits(key))
-        .map(|(_, entry)| entry);
-    let mut found = exact.or_else(|| lookup.get(&*default)).cloned();
-    if let Some(base) = base.and_then(|base| lookup.get(&*base)) {
-        found = Some(merge_values(base, &found.unwrap_or_default(), false));
+        .map(|(key, entry)| (Glob::new(key), entry))
+        .collect();
+    // As in Salt, an entry that is null counts as none.
+    let matching = values.iter().find_map(|value| {
+        let entry = globs.iter().find(|(glob, _)| glob.matches(value));
+        entry.map(|(_, entry)| *entry).filter(|it| !it.is_null())
+    });
+    let mut found = matching
+        .or_else(|| lookup.get(&*default))
+        .filter(|entry| !entry.is_null())
+        .cloned();
+    let base = call.arg(4, "base").filter(|base| base.is_truthy());
+    if let Some(base) = base.and_then(|base| lookup.get(&*base.reveal().to_string())) {
+        found = Some(match found {
+            None => base.clone(),
+            Some(entry) if base.reveal().as_map().is_some() => merge_maps(call, base, &entry)?,
+            Some(entry) => entry,
+        });
     }
+    let over = call.arg_or_null(2, "merge");
     if over.is_truthy() {
-        let base = found.unwrap_or_else(|| Map::new().into());
-        found = Some(merge_values(&base, over.reveal(), false));
+        found = Some(match found {
+            None if over.reveal().as_map().is_some() => over,
+            found => merge_maps(call, &found.unwrap_or_default(), &over)?,
+        });
     }
     Ok(found.unwrap_or_default())
+}
+
+/// Merges a map into another. Fails if one of them is no map.
+fn merge_maps(call: &TemplateCall<'_>, base: &Value, over: &Value) -> CallResult {
+    match (base.reveal(), over.reveal()) {
+        (base @ Value::Map(_), over @ Value::Map(_)) => Ok(merge_values(base, over, false)),
+        _ => Err(call.fail("the entries to be merged must be maps")),
+    }
 }

@@ -3,7 +3,7 @@
 use super::call::{CallResult, TemplateCall};
 use crate::host::fact::{CommandSetting, Domain, FileKind, FileStat, Probe, ProbeOutput};
 use crate::states::Halt;
-use crate::text::{shlex_join, shlex_quote};
+use crate::text::{shlex_join, shlex_quote, shlex_split};
 use crate::value::Value;
 
 /// The implementation of a template function.
@@ -14,7 +14,7 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
     ("cmd.run", |call| Ok(printed(&command(call)?))),
     ("cmd.run_stdout", |call| Ok(text(&command(call)?.stdout))),
     ("cmd.run_stderr", |call| Ok(text(&command(call)?.stderr))),
-    ("cmd.shell", |call| Ok(printed(&command(call)?))),
+    ("cmd.shell", |call| Ok(printed(&shell_command(call)?))),
     ("cmd.retcode", |call| {
         Ok(i64::from(command(call)?.code).into())
     }),
@@ -128,12 +128,35 @@ fn printed(probed: &ProbeOutput) -> Value {
     text(&all)
 }
 
-/// Runs a command as written. The command must not change the machine.
+/// Runs a command. As in Salt, its text is split into words without a shell, unless `python_shell` is set.
+///
+/// The command must not change the machine.
 fn command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
+    if call.named.get("python_shell").is_some_and(Value::is_truthy) {
+        return shell_command(call);
+    }
+    let text = match call.arg(0, "cmd").map(Value::reveal) {
+        Some(Value::List(words)) => shlex_join(words.iter().map(Value::to_string)),
+        _ => {
+            let line = call.text(0, "cmd")?;
+            let words = shlex_split(&line, None)
+                .ok_or_else(|| call.fail(format_args!("a quote of `{line}` is not closed")))?;
+            shlex_join(words)
+        }
+    };
+    run_text(call, text)
+}
+
+/// Runs a command as written, by a shell.
+fn shell_command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
     let text = match call.arg(0, "cmd").map(Value::reveal) {
         Some(Value::List(words)) => shlex_join(words.iter().map(Value::to_string)),
         _ => call.text(0, "cmd")?,
     };
+    run_text(call, text)
+}
+
+fn run_text(call: &TemplateCall<'_>, text: String) -> Result<ProbeOutput, Halt> {
     let supplied = |name: &str| call.named.get(name).filter(|value| !value.is_null());
     let word = |name: &str| supplied(name).map(|value| value.reveal().to_string());
     let env = supplied("env")

@@ -242,6 +242,14 @@ impl TemplateLibrary for SaltLibrary {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    fn ordered_variables(&self) -> &'static [&'static str] {
+        &["pillar"]
+    }
+
+    fn changes_argument(&self, function: &str) -> bool {
+        matches!(function, "defaults.merge" | "slsutil.update")
+    }
+
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {
         let facts = lock(&self.template_facts.facts);
         let call = TemplateCall {

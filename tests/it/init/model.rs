@@ -107,7 +107,7 @@ fn a_skeleton_in_a_folder_replaces_files_and_reads_nothing_else() {
     env.unfurl(["init", "--skeleton", "bad", "x"])
         .exits(1)
         .says(&[
-            "unfurl.yaml.j2`:2 cannot be rendered: `missing` is not defined",
+            "unfurl.yaml.j2`:2 cannot be rendered: 'missing' is undefined",
             "--var",
         ]);
     env.write(

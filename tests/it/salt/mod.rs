@@ -1,5 +1,6 @@
 //! Salt's states: small state trees, compared with the recorded results of the real Salt.
 
+mod answers;
 mod compile;
 mod corpus;
 mod performer;

@@ -216,11 +216,11 @@ fn an_error_in_a_template_is_reported_at_its_line() {
     };
     assert_eq!(
         tell("a:\n  test.nop:\n    - name: {{ nosuch }}\n"),
-        "main.sls:3:5: rendering SLS `base:main` failed: `nosuch` is not defined"
+        "main.sls:3:5: rendering SLS `base:main` failed: 'nosuch' is undefined"
     );
     assert_eq!(
         tell("a: test.nop\n{% include 'bad.jinja' %}\n"),
-        "bad.jinja:2:1: rendering SLS `base:main` failed: `nope` is not defined"
+        "bad.jinja:2:1: rendering SLS `base:main` failed: 'nope' is undefined"
     );
     let unknown = tell("{{ salt['zpool.list']() }}\n");
     assert!(

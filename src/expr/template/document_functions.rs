@@ -1,0 +1,88 @@
+//! The functions, tests and filters that only documents have.
+
+use std::collections::BTreeMap;
+
+use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
+use minijinja::{Environment, State, functions};
+
+use super::arguments;
+use super::error::Result;
+use super::mutable::{MUTABLE_FUNCTION, MutableMaker};
+use super::serialization;
+use super::variables::Variables;
+
+/// Adds the functions, tests and filters to an environment.
+pub(super) fn add(environment: &mut Environment<'_>) {
+    environment.add_function(MUTABLE_FUNCTION, make_mutable);
+    environment.add_function(STATEMENT_FUNCTION, statement);
+    environment.add_function("namespace", namespace);
+    environment.add_function("odict", ordered_map);
+    environment.add_test("list", |value: &JinjaValue| {
+        value.kind() == ValueKind::Seq && !value.is_tuple()
+    });
+    arguments::add_filters(environment, serialization::DOCUMENT_FILTERS);
+}
+
+/// The function that begins and ends a `do` statement whose function changes its argument. `preprocess` inserts
+/// the calls.
+pub(super) const STATEMENT_FUNCTION: &str = "__statement";
+
+/// The functions that change their argument, so that a `do` statement has an effect.
+pub(super) const CHANGING_FUNCTIONS: [&str; 2] = ["defaults.merge", "slsutil.update"];
+
+/// The `do` statement that a rendering is in.
+#[derive(Debug, Default)]
+pub(super) struct StatementState {
+    pub(super) is_running: bool,
+}
+
+fn statement(state: &mut State, is_running: bool) -> bool {
+    state
+        .get_or_insert_extension(StatementState::default())
+        .is_running = is_running;
+    true
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine passes arguments by value"
+)]
+fn make_mutable(state: &State, values: Rest<JinjaValue>) -> Result<JinjaValue> {
+    let variables = Variables::from_state(state)?;
+    MutableMaker::new(&variables).make_all(&values)
+}
+
+/// Creates a namespace whose lists and maps templates can change.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine passes arguments by value"
+)]
+fn namespace(state: &mut State, values: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
+    let variables = Variables::from_state(state)?;
+    let maker = MutableMaker::new(&variables);
+    let mut entries = BTreeMap::new();
+    if let Some(values) = &values {
+        for key in values.try_iter()? {
+            let item = maker.make_all(&[values.get_item(&key)?])?;
+            entries.insert(key.to_string(), item);
+        }
+    }
+    for name in names.args() {
+        let item = maker.make_all(&[names.get(name)?])?;
+        entries.insert(name.to_owned(), item);
+    }
+    JinjaValue::from_function(functions::namespace).call(state, &[JinjaValue::from(entries)])
+}
+
+/// Creates a map from another map, from pairs and from named arguments, as Python's `OrderedDict` does.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine passes arguments by value"
+)]
+fn ordered_map(state: &mut State, args: Rest<JinjaValue>) -> Result<JinjaValue> {
+    let variables = Variables::from_state(state)?;
+    let empty = JinjaValue::from(BTreeMap::<String, JinjaValue>::new());
+    let map = MutableMaker::new(&variables).make_all(&[empty])?;
+    map.call_method(state, "update", &args)?;
+    Ok(map)
+}
