@@ -22,5 +22,6 @@ mod terraform;
 pub use registry::choose;
 pub use source_problem::{SourceProblem, source_problem};
 pub use terraform::{
-    PRIVATE_FILES, PrivateOrigin, is_same_lineage, lost_resources, newer_state, sealed_state,
+    LostResource, PRIVATE_FILES, PrivateOrigin, StateAddress, is_same_lineage, lost_of_messages,
+    lost_resources, newer_state, sealed_state, state_files,
 };

@@ -152,6 +152,19 @@ impl CrashedJob {
         all.filter(|task| !READ_ONLY_OPERATIONS.contains(&task.operation.as_str()))
     }
 
+    /// Returns the messages that tasks without an end have reported, with the number and the folder of each task.
+    pub fn reports(&self) -> impl Iterator<Item = (usize, &str, &[String])> {
+        self.unfinished_tasks.values().filter_map(|task| {
+            let messages = self.progress.get(&task.task)?;
+            Some((task.task, task.folder.0.as_str(), messages.as_slice()))
+        })
+    }
+
+    /// Adds messages to the record of a task without an end.
+    pub fn add_reports(&mut self, task: usize, messages: Vec<String>) {
+        self.progress.entry(task).or_default().extend(messages);
+    }
+
     /// Returns the working folders of the tasks, each with the id of the task if it failed.
     ///
     /// A task in doubt is listed as if it had succeeded: the files that it wrote count as the current ones.

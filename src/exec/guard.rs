@@ -26,9 +26,6 @@ use crate::system::{machine, signals, survivors};
 /// The time between SIGTERM and SIGKILL for the commands of a dead job.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The interval at which the guard checks whether the commands have ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-
 /// The environment variables that a guard gets.
 ///
 /// The environment of the job may hold secrets, and the token of an outer job that this job is a
@@ -214,6 +211,26 @@ impl GuardedGroup {
     }
 }
 
+/// A group that was asked to end.
+struct EndingGroup {
+    group: GuardedGroup,
+    grace: Duration,
+}
+
+impl survivors::Ending for EndingGroup {
+    fn is_running(&self) -> bool {
+        self.group.is_alive()
+    }
+
+    fn kill(&self) {
+        self.group.signal(Signal::SIGKILL);
+    }
+
+    fn time(&self) -> Duration {
+        self.group.grace.unwrap_or(self.grace)
+    }
+}
+
 /// The state of a job as reported to its guard.
 #[derive(Debug, Default)]
 struct GuardState {
@@ -279,19 +296,12 @@ impl GuardState {
         }
         // Some processes have cleared the token from their environment or run as another user, so
         // `survivors` does not find them.
-        let mut alive: Vec<&GuardedGroup> = self.running.values().collect();
-        while !alive.is_empty() {
-            alive.retain(|group| {
-                let is_over = start.elapsed() >= group.grace.unwrap_or(grace);
-                if is_over {
-                    group.signal(Signal::SIGKILL);
-                }
-                !is_over && group.is_alive()
-            });
-            if !alive.is_empty() {
-                std::thread::sleep(POLL_INTERVAL);
-            }
-        }
+        let running = self.running.values();
+        let ending = running.map(|group| EndingGroup {
+            group: *group,
+            grace,
+        });
+        survivors::kill_after_grace(start, ending.collect());
     }
 }
 

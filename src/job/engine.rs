@@ -18,7 +18,7 @@ use super::task::TaskIndex;
 use crate::expr::{RequestedWrites, SystemContext};
 use crate::name::{ChangeId, Priority, Status};
 use crate::plan::{Plan, StepActivity, StepId, StepTarget};
-use crate::task::{StateCipher, TaskEffect};
+use crate::task::{SavedPlan, StateCipher, TaskEffect};
 use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Secrets, Value};
 
@@ -53,6 +53,8 @@ pub struct Engine {
     pub(super) environment_writes: RequestedWrites,
     /// The number of rounds of planning for added instances.
     pub(super) added_rounds: usize,
+    /// The plans that tools have saved, by the target of the task. The next task of the target uses or drops its plan.
+    pub(super) saved_plans: HashMap<Handle, SavedPlan>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -119,6 +121,7 @@ impl Engine {
             added_instances: Vec::new(),
             environment_writes: parts.environment_writes,
             added_rounds: 0,
+            saved_plans: HashMap::new(),
         }
     }
 
@@ -129,6 +132,7 @@ impl Engine {
             plan: &self.plan,
             options: &self.options,
             context: &self.context,
+            saved_plans: Some(&self.saved_plans),
         }
     }
 
@@ -148,6 +152,7 @@ impl Engine {
             plan: &self.plan,
             options: &self.options,
             context: &self.context,
+            saved_plans: Some(&self.saved_plans),
         };
         let steps = JobSteps {
             evaluation,

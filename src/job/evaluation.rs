@@ -1,6 +1,7 @@
 //! Evaluation of tasks and attributes in the current topology. [`Evaluation`] is a read-only view that
 //! changes no state.
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::task::Task;
 use crate::expr::{Context, Error, Evaluator, Memo, SystemContext};
 use crate::plan::{GroupId, Plan, StepId};
 use crate::secret::DigestKey;
-use crate::task::{ChooseError, Configurator, StateCipher};
+use crate::task::{ChooseError, Configurator, SavedPlan, StateCipher};
 use crate::topology::{EntityKind, Topology};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
@@ -43,6 +44,8 @@ pub(super) struct Evaluation<'t> {
     pub(super) plan: &'t Plan,
     pub(super) options: &'t JobOptions,
     pub(super) context: &'t JobContext,
+    /// The plans that the last tasks of their targets have saved. None after the job.
+    pub(super) saved_plans: Option<&'t HashMap<Handle, SavedPlan>>,
 }
 
 /// An evaluator for the current topology that borrows the topology for its lifetime.

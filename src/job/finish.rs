@@ -10,7 +10,7 @@ use super::task::{TargetState, TaskIndex};
 use super::task_stage::{FinishedTask, TaskStage};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::plan::{Reason, StepId, WorkflowKind};
-use crate::task::TaskOutcome;
+use crate::task::{SavedPlan, TaskOutcome};
 use crate::topology::Creator;
 use crate::value::Value;
 
@@ -38,6 +38,7 @@ impl Engine {
         if self.ledger.tasks[index].spec.check_only {
             drop_predictions(&mut outcome);
         }
+        self.keep_plan(index, outcome.saved_plan.take());
         self.apply_updates(index, &mut outcome);
         self.apply_outputs(index, &mut outcome);
         self.hide_secrets(index, &mut outcome);
@@ -84,6 +85,17 @@ impl Engine {
         }
         self.log_warnings(index, warnings);
         Ok(())
+    }
+
+    /// Keeps the plan that a task has saved for the next task of its target, and drops an earlier one. Only a deployment
+    /// applies plans.
+    fn keep_plan(&mut self, index: TaskIndex, plan: Option<SavedPlan>) {
+        let target = self.ledger.tasks[index].spec.target;
+        self.saved_plans.remove(&target);
+        let deploys = self.options.goal.workflow == WorkflowKind::Deploy;
+        if let Some(plan) = plan.filter(|_| deploys) {
+            self.saved_plans.insert(target, plan);
+        }
     }
 
     fn log_warnings(&mut self, index: TaskIndex, warnings: Vec<String>) {

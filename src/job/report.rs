@@ -148,6 +148,7 @@ impl JobQueries {
             plan: &report.plan,
             options: &self.options,
             context: &self.context,
+            saved_plans: None,
         };
         evaluation.query(expression, depth)
     }

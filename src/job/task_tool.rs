@@ -7,7 +7,7 @@ use super::task::Task;
 use super::task_view::TaskEnvironment;
 use crate::expr::{DirectoryOwner, Error};
 use crate::name::Status;
-use crate::task::{StateCipher, ToolFacts, ToolProvider};
+use crate::task::{SavedPlan, StateCipher, ToolFacts, ToolProvider};
 use crate::value::{Map, Value, canonical_sha256};
 
 /// The number of hexadecimal digits that tell the private folders of an ensemble's instances apart.
@@ -66,6 +66,10 @@ impl ToolProvider for TaskEnvironment<'_> {
 
     fn was_applied(&self) -> bool {
         self.evaluation.was_applied(self.task)
+    }
+
+    fn saved_plan(&self) -> Option<&SavedPlan> {
+        self.evaluation.saved_plans?.get(&self.task.spec.target)
     }
 
     fn cipher(&self) -> &dyn StateCipher {

@@ -1,5 +1,6 @@
 //! Crash recovery: records the results of crashed jobs from their journals, before the next job plans.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
@@ -29,7 +30,7 @@ pub(super) fn recover(
     request: &JobRequest,
     view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
-    tool_states::recover_states(found, view)?;
+    let taken = tool_states::recover_states(found, view)?;
     let path = &found.located.manifest;
     let journals = locked.crashed_journals(path);
     let journals = journals.map_err(|error| {
@@ -40,7 +41,7 @@ pub(super) fn recover(
         return Ok(());
     }
     for path in &journals {
-        recover_job(path, locked, found, view)?;
+        recover_job(path, locked, found, &taken, view)?;
     }
     LogFile::remove_abandoned();
     update_computed_status(locked, found, request)
@@ -50,13 +51,18 @@ fn recover_job(
     path: &Path,
     locked: &LockedEnsemble,
     found: &EnsembleLocation,
+    taken: &HashSet<String>,
     view: &mut dyn JobFrontend,
 ) -> Result<(), Failure> {
     let read_failure = |error: &dyn std::error::Error| refused(error, path);
     let owner = other_owner(path);
     let job = CrashedJob::read(path).map_err(|error| read_failure(&error))?;
-    if let Some(job) = job {
+    if let Some(mut job) = job {
         let manifest = session::manifest(found)?;
+        let lost = tool_states::resources_without_state(&job, found, taken);
+        for (task, text) in &lost {
+            job.add_reports(*task, text.lines().map(str::to_owned).collect());
+        }
         if !job.is_on_record(&manifest) {
             let record = job.record(&manifest, clock::now());
             if let Some(record) = record.map_err(|error| read_failure(&error))? {
@@ -67,6 +73,9 @@ fn recover_job(
             }
         }
         report_recovery(&job, owner.as_deref(), view);
+        for (_, text) in &lost {
+            view.notice(text);
+        }
         if !job.damaged_lines.is_empty() {
             // The user may still be able to read lines that the program cannot.
             let kept = path.with_extension("journal.damaged");

@@ -1,5 +1,6 @@
 //! The states of an ensemble's tools: their cipher, and what becomes of those of runs that were cut off.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
@@ -7,8 +8,10 @@ use sha2::{Digest as _, Sha256};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
 use crate::configurator::{
-    PRIVATE_FILES, PrivateOrigin, is_same_lineage, lost_resources, newer_state, sealed_state,
+    LostResource, PRIVATE_FILES, PrivateOrigin, is_same_lineage, lost_of_messages, lost_resources,
+    newer_state, sealed_state, state_files,
 };
+use crate::ensemble::CrashedJob;
 use crate::secret::{SealedState, StateKeys};
 use crate::session::{EnsembleLocation, Session};
 use crate::system::env::Env;
@@ -38,6 +41,28 @@ impl ToolStates {
             keys: StateKeys::new(session.location.keys.clone(), base),
             prefix: folder_prefix(session.manifest.path()),
         }
+    }
+
+    /// Returns the cipher of an ensemble that is not loaded.
+    fn at(found: &EnsembleLocation) -> Self {
+        let manifest = &found.located.manifest;
+        Self {
+            keys: StateKeys::new(found.keys.clone(), fs::parent_of(manifest)),
+            prefix: folder_prefix(manifest),
+        }
+    }
+
+    /// Returns the state of an instance between jobs. None if no file has one.
+    fn stored(&self, base: &Path, instance: &str) -> Result<Option<Vec<u8>>, String> {
+        let folder = Beneath::open(base).map_err(|error| error.to_string())?;
+        for path in state_files(instance) {
+            match folder.read(&path, MAX_BYTES) {
+                Ok(sealed) => return self.open(&path, &sealed).map(Some),
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -70,19 +95,18 @@ impl StateCipher for ToolStates {
     }
 }
 
-/// Takes over the states that cut-off runs of tools left in private folders, and removes these folders.
+/// Takes over the states that cut-off runs of tools left in private folders, and removes these folders. Returns the
+/// names of the instances' folders.
 ///
 /// The caller holds the lock of the ensemble, and has ended the processes of its earlier jobs.
 pub(super) fn recover_states(
     found: &EnsembleLocation,
     view: &mut dyn JobFrontend,
-) -> Result<(), Failure> {
+) -> Result<HashSet<String>, Failure> {
     let manifest = &found.located.manifest;
     let base = fs::parent_of(manifest);
-    let states = ToolStates {
-        keys: StateKeys::new(found.keys.clone(), base),
-        prefix: folder_prefix(manifest),
-    };
+    let states = ToolStates::at(found);
+    let mut taken = HashSet::new();
     for root in private_root::existing(&Env::of_this_process()) {
         for entry in fs::list(&root).unwrap_or_default() {
             let is_own = entry.kind == EntryKind::Folder && entry.name.starts_with(&states.prefix);
@@ -94,11 +118,59 @@ pub(super) fn recover_states(
                 base,
                 states: &states,
             };
-            left.recover(view)
-                .map_err(|problem| left.failure(&problem))?;
+            let instance = left.recover(view);
+            taken.extend(instance.map_err(|problem| left.failure(&problem))?);
         }
     }
-    Ok(())
+    Ok(taken)
+}
+
+/// Returns messages about the resources that a crashed job has created and that the stored states lack, with the
+/// number of the task. `taken` names the instances whose private folders were taken over.
+///
+/// This is needed if a private folder is lost together with the machine.
+pub(super) fn resources_without_state(
+    job: &CrashedJob,
+    found: &EnsembleLocation,
+    taken: &HashSet<String>,
+) -> Vec<(usize, String)> {
+    let base = fs::parent_of(&found.located.manifest);
+    let states = ToolStates::at(found);
+    let lost_tasks = job.reports().filter(|(_, name, _)| !taken.contains(*name));
+    let texts = lost_tasks.filter_map(|(task, name, messages)| {
+        let state = states.stored(base, name);
+        let known = state.as_ref().ok().and_then(|state| state.as_deref());
+        let lost = lost_of_messages(messages, known);
+        let why = match &state {
+            _ if lost.is_empty() => return None,
+            Ok(Some(_)) => "the stored state lacks them".to_owned(),
+            Ok(None) => "no state of it is stored here".to_owned(),
+            Err(problem) => problem.clone(),
+        };
+        Some((task, lost_text(name, &why, &lost, installed_tool())))
+    });
+    texts.collect()
+}
+
+/// Returns the tool that is installed, for a command in a message.
+fn installed_tool() -> &'static str {
+    let env = Env::of_this_process();
+    let folders = env.non_empty("PATH").unwrap_or(fs::DEFAULT_PATH);
+    let has = |name: &str| fs::find_program(name, folders.split(':')).is_some();
+    if !has("terraform") && has("tofu") {
+        "tofu"
+    } else {
+        "terraform"
+    }
+}
+
+/// Returns the message about resources that a state lacks.
+fn lost_text(instance: &str, why: &str, lost: &[LostResource], tool: &str) -> String {
+    let lines: Vec<String> = lost.iter().map(|it| it.text(tool)).collect();
+    format!(
+        "these resources of `{instance}` exist, but {why}:\n{}",
+        lines.join("\n")
+    )
 }
 
 /// The private folder of a run that was cut off.
@@ -109,7 +181,8 @@ struct LeftFolder<'a> {
 }
 
 impl LeftFolder<'_> {
-    fn recover(&self, view: &mut dyn JobFrontend) -> Result<(), String> {
+    /// Takes over the folder and removes it. Returns the name of the instance's folders, if it is known.
+    fn recover(&self, view: &mut dyn JobFrontend) -> Result<Option<String>, String> {
         let [state, _] = PRIVATE_FILES.states.map(|name| self.path.join(name));
         if let Some(process) = fs::lock_holder(&state) {
             return Err(format!(
@@ -118,12 +191,13 @@ impl LeftFolder<'_> {
         }
         let origin = self.read(PRIVATE_FILES.origin)?;
         let origin = origin.as_deref().and_then(PrivateOrigin::read);
-        if let Some(origin) = origin
+        if let Some(origin) = &origin
             && let Some(path) = &origin.state
         {
-            self.take_over(&origin, path, view)?;
+            self.take_over(origin, path, view)?;
         }
-        fs::remove_dir_all(self.path).map_err(|error| error.to_string())
+        fs::remove_dir_all(self.path).map_err(|error| error.to_string())?;
+        Ok(origin.map(|origin| origin.instance))
     }
 
     /// Keeps the state of the folder, if it is newer than the one between jobs.
@@ -177,12 +251,8 @@ impl LeftFolder<'_> {
         let stream = self.read(PRIVATE_FILES.stream)?.unwrap_or_default();
         let lost = lost_resources(&stream, &newest);
         if !lost.is_empty() {
-            let lines: Vec<String> = lost.iter().map(|it| it.text(&origin.tool)).collect();
-            view.notice(&format!(
-                "these resources of `{}` exist, but its state lacks them:\n{}",
-                origin.instance,
-                lines.join("\n")
-            ));
+            let why = "its state lacks them";
+            view.notice(&lost_text(&origin.instance, why, &lost, &origin.tool));
         }
         Ok(())
     }

@@ -235,23 +235,57 @@ fn has_guard(token: &str) -> bool {
     list_processes().keys().any(is_guard)
 }
 
-/// Waits until none of the processes is running, and kills each whose time is over.
+/// A process or a group that was asked to end.
+pub trait Ending {
+    fn is_running(&self) -> bool;
+
+    fn kill(&self);
+
+    /// Returns the time that it has to end after the request.
+    fn time(&self) -> Duration;
+}
+
+/// A process that has a grace of its own or a common one.
+struct EndingSurvivor<'a> {
+    survivor: &'a Survivor,
+    grace: Duration,
+}
+
+impl Ending for EndingSurvivor<'_> {
+    fn is_running(&self) -> bool {
+        self.survivor.is_running()
+    }
+
+    fn kill(&self) {
+        self.survivor.signal(Signal::SIGKILL);
+    }
+
+    fn time(&self) -> Duration {
+        let own = self.survivor.grace.filter(|_| !self.grace.is_zero());
+        own.map_or(self.grace, |own| own.max(self.grace))
+    }
+}
+
 fn wait_and_kill(survivors: &[Survivor], grace: Duration) {
-    let start = Instant::now();
-    let mut running: Vec<&Survivor> = survivors.iter().collect();
+    let ending = survivors.iter();
+    let ending = ending.map(|survivor| EndingSurvivor { survivor, grace });
+    kill_after_grace(Instant::now(), ending.collect());
+}
+
+/// Waits until none of the processes is running, and kills each whose time since `start` is over.
+pub fn kill_after_grace(start: Instant, mut running: Vec<impl Ending>) {
     loop {
         running.retain(|it| {
-            let own = it.grace.filter(|_| !grace.is_zero());
-            let is_over = start.elapsed() >= own.map_or(grace, |own| own.max(grace));
+            let is_over = start.elapsed() >= it.time();
             if is_over {
-                it.signal(Signal::SIGKILL);
+                it.kill();
             }
             !is_over && it.is_running()
         });
-        if running.is_empty() {
+        let Some(shortest) = running.iter().map(Ending::time).min() else {
             return;
-        }
-        std::thread::sleep(POLL_INTERVAL.min(grace));
+        };
+        std::thread::sleep(POLL_INTERVAL.min(shortest));
     }
 }
 

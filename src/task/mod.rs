@@ -6,6 +6,7 @@
 mod configurator;
 mod effect;
 mod outcome;
+mod saved_plan;
 mod tool;
 mod view;
 mod work;
@@ -13,6 +14,7 @@ mod work;
 pub use configurator::{ChooseError, Configurator, ConfiguratorRefusal, OperationRun, WorkInputs};
 pub use effect::{EffectResult, EffectRole, RunProgress, RunStep, Subtask, TaskEffect};
 pub use outcome::{RenderedFile, RenderedTask, TaskOutcome, WorkFolder};
+pub use saved_plan::SavedPlan;
 pub use tool::{StateCipher, ToolFacts, ToolProvider};
 pub use view::{EnvironmentProvider, OperationHost, TaskSettings, TaskView};
 pub use work::TaskWork;

@@ -1,5 +1,6 @@
 //! The data that rendering a task produces, and the outcome of its run.
 
+use super::saved_plan::SavedPlan;
 use crate::name::Status;
 use crate::value::{Map, Value};
 
@@ -61,6 +62,8 @@ pub struct TaskOutcome {
     pub warnings: Vec<String>,
     /// True if the tool of the task was killed, so that it is not known what the tool has done.
     pub is_cut_off: bool,
+    /// The plan that the tool has saved for the next task of the same target.
+    pub saved_plan: Option<SavedPlan>,
 }
 
 impl TaskOutcome {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::saved_plan::SavedPlan;
 use crate::expr::Error;
 use crate::value::{Map, Value};
 
@@ -47,6 +48,9 @@ pub trait ToolProvider {
 
     /// Returns true if the target exists, and an operation that applied a configuration with the input `main` is on record.
     fn was_applied(&self) -> bool;
+
+    /// Returns the plan that the last task of the target in this job has saved.
+    fn saved_plan(&self) -> Option<&SavedPlan>;
 
     /// Returns the cipher for states.
     fn cipher(&self) -> &dyn StateCipher;

@@ -32,6 +32,8 @@ pub(super) struct RunFiles {
     pub(super) secret_variables: Option<String>,
     /// True if the state is a file of the private folder.
     pub(super) has_state: bool,
+    /// True if the plan in the private folder is applied. It has the values of the variables.
+    pub(super) applies_plan: bool,
 }
 
 impl RunFiles {
@@ -40,6 +42,7 @@ impl RunFiles {
         let mut words = vec![goal.subcommand().to_owned(), "-json".to_owned()];
         words.push("-input=false".to_owned());
         match goal {
+            Goal::Apply if self.applies_plan => {}
             Goal::Apply | Goal::Destroy => words.push("-auto-approve".to_owned()),
             Goal::Check | Goal::Preview { .. } => {
                 words.extend(["-detailed-exitcode", "-refresh=true"].map(str::to_owned));
@@ -51,6 +54,10 @@ impl RunFiles {
         }
         if self.has_state {
             words.push(format!("-state={}", self.private.join(STATE).display()));
+        }
+        if self.applies_plan && goal == Goal::Apply {
+            words.push(self.private.join(PLAN).display().to_string());
+            return words;
         }
         if let Some(file) = &self.variables {
             words.push(format!("-var-file={file}"));

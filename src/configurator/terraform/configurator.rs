@@ -1,5 +1,7 @@
 //! The Terraform configurator.
 
+use sha2::{Digest as _, Sha256};
+
 use super::module_files::ModuleFiles;
 use super::rendered::RenderedRun;
 use super::run::{LOCK_FILE, TerraformRun};
@@ -11,7 +13,7 @@ use crate::plan::CheckAbility;
 use crate::task::{
     Configurator, OperationRun, RenderedFile, RenderedTask, TaskView, TaskWork, WorkInputs,
 };
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, hex};
 
 /// Runs Terraform or OpenTofu on the configuration of the input `main`.
 #[derive(Debug)]
@@ -67,6 +69,7 @@ impl Configurator for TerraformConfigurator {
         let cwd = folder.path(task);
         let made = ModuleFiles::of(task, &folder, &cwd)?;
         let mut files = made.rendered(&folder);
+        let files_digest = files_digest(&files);
         files.extend(lock_file(task, &folder));
         let mut own_files = Vec::new();
         if !task.tool().facts().writes_files && folder.is_of_job() {
@@ -85,6 +88,7 @@ impl Configurator for TerraformConfigurator {
                 (name.to_owned(), content)
             }),
             digest: made.digest,
+            files_digest,
             location: location.as_str().to_owned(),
             own_files: own_files
                 .into_iter()
@@ -109,6 +113,15 @@ impl Configurator for TerraformConfigurator {
     fn begin(&self, rendered: RenderedTask) -> Box<dyn OperationRun> {
         Box::new(TerraformRun::new(&rendered.data))
     }
+}
+
+fn files_digest(files: &[RenderedFile]) -> String {
+    let mut digest = Sha256::new();
+    for file in files {
+        digest.update(Sha256::digest(&file.path));
+        digest.update(Sha256::digest(&file.bytes));
+    }
+    hex(&digest.finalize())
 }
 
 /// Returns the file with the versions of providers of the last job, for the working folder.

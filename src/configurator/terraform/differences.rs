@@ -1,12 +1,15 @@
 //! The differences of a plan: the resources and attributes that differ from the configuration.
 
+use std::collections::HashSet;
+
 use serde_json::Value as Json;
 
-use super::stream::ToolOutput;
+use super::stream::{ResourceAction, ToolOutput};
 use crate::value::REDACTED;
 
 /// The maximum length of a value in a message.
 const MAX_VALUE_LENGTH: usize = 60;
+const CHANGED_OUTSIDE: &str = " (changed outside of the tool)";
 
 /// Returns the differences of a plan as the tool shows it in JSON, one text for each resource.
 ///
@@ -27,9 +30,15 @@ pub(super) fn differences(plan: &[u8]) -> Option<Vec<String>> {
 /// Returns the differences as far as the output of a plan names them: the resources alone.
 pub(super) fn differences_of_output(output: &ToolOutput) -> Vec<String> {
     let planned = output.planned.iter();
-    planned
-        .map(|it| format!("{}: {}", it.address, word_of(&[it.action.as_str()])))
-        .collect()
+    let drifted: HashSet<&str> = output.drifted.iter().map(|it| &*it.address).collect();
+    let text = |it: &ResourceAction| {
+        let mut text = format!("{}: {}", it.address, word_of(&[it.action.as_str()]));
+        if drifted.contains(it.address.as_str()) {
+            text.push_str(CHANGED_OUTSIDE);
+        }
+        text
+    };
+    planned.map(text).collect()
 }
 
 fn difference(resource: &Json, drifted: &[&str]) -> Option<String> {
@@ -45,7 +54,7 @@ fn difference(resource: &Json, drifted: &[&str]) -> Option<String> {
     let address = resource["address"].as_str()?;
     let mut text = format!("{address}: {}", word_of(&actions));
     if drifted.contains(&address) {
-        text.push_str(" (changed outside of the tool)");
+        text.push_str(CHANGED_OUTSIDE);
     }
     for attribute in changed_attributes(change) {
         text.push_str("\n  ");

@@ -1,11 +1,13 @@
 //! The outcome of a run of the tool: its success, what it changed, the status, and the messages.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use super::recovered::lost_of;
 use super::settings::Goal;
 use super::state_file::ToolState;
 use super::stream::{ToolDiagnostic, ToolOutput};
+use super::version::ToolVersion;
 use crate::configurator::result_template::{apply_done, apply_result_template, variables_of_done};
 use crate::configurator::shell_run::{exit_reason, return_code};
 use crate::configurator::template::error_outcome;
@@ -33,6 +35,10 @@ pub(super) struct Judged<'a> {
     pub(super) state: Option<ToolState>,
     /// The differences that a check found.
     pub(super) differences: &'a [String],
+    /// The version, if the tool was asked for it.
+    pub(super) version: Option<&'a ToolVersion>,
+    /// The command without its secrets.
+    pub(super) command: &'a str,
 }
 
 /// Returns the outcome of a run.
@@ -66,18 +72,30 @@ pub(super) fn judge(task: &TaskView<'_>, judged: &Judged<'_>) -> TaskOutcome {
 }
 
 /// Returns the outcome of an initialisation that failed. Nothing was changed.
-pub(super) fn init_failure(task: &TaskView<'_>, tool: &[String], run: &RunOutput) -> TaskOutcome {
-    let command = format!("{} init", tool.join(" "));
+pub(super) fn init_failure(
+    task: &TaskView<'_>,
+    tool: &[String],
+    run: &RunOutput,
+    version: Option<&ToolVersion>,
+    command: &str,
+) -> TaskOutcome {
+    let name = named(
+        &format!("{} init", tool.join(" ")),
+        version.map(ToolVersion::text),
+    );
     let mut text = match &run.exit {
         Exit::NotFound(_) => missing_tool(tool),
-        _ => format!("`{command}` failed: {}", exit_text(task, run)),
+        _ => format!("{name} failed: {}", exit_text(task, run)),
     };
     if !matches!(run.exit, Exit::NotFound(_)) {
+        if let Some(hint) = version.and_then(ToolVersion::hint) {
+            text.push_str(&format!("; {hint}"));
+        }
         let said = error_lines(run);
         if !said.is_empty() {
-            text.push_str(":\n");
-            text.push_str(&said);
+            text.push_str(&format!(":\n{said}"));
         }
+        text.push_str(&format!("\nthe command was: {command}"));
     }
     TaskOutcome {
         modified: Some(false),
@@ -87,12 +105,23 @@ pub(super) fn init_failure(task: &TaskView<'_>, tool: &[String], run: &RunOutput
     }
 }
 
+/// Returns a command with the version of the tool, for messages.
+fn named(command: &str, version: Option<String>) -> String {
+    version.map_or_else(
+        || format!("`{command}`"),
+        |version| format!("`{command}` ({version})"),
+    )
+}
+
 /// Returns the message about a tool that cannot be run. None if its program exists.
 pub(super) fn unusable_tool(task: &TaskView<'_>, tool: &[String]) -> Option<String> {
     let name = tool.first()?;
-    let is_found = task.has_program(name);
-    let is_path = name.contains('/');
-    (!is_found && !is_path).then(|| missing_tool(tool))
+    let path = Path::new(name);
+    let is_found = match name.contains('/') {
+        true => !path.is_absolute() || task.local_context().exists(path),
+        false => task.has_program(name),
+    };
+    (!is_found).then(|| missing_tool(tool))
 }
 
 /// Returns the message about a tool that is not installed.
@@ -103,9 +132,12 @@ fn missing_tool(tool: &[String]) -> String {
                 name the program with the input `command`"
             .to_owned();
     }
-    format!(
-        "the program `{name}` of the input `command` was not found on PATH; install it, or name another one"
-    )
+    let place = if name.contains('/') {
+        "does not exist"
+    } else {
+        "was not found on PATH"
+    };
+    format!("the program `{name}` of the input `command` {place}; install it, or name another one")
 }
 
 /// Returns the lines of the standard error that say something, without the frame around them.
@@ -156,12 +188,11 @@ impl Judged<'_> {
         };
         if !self.is_expected() {
             let why = exit_text(task, self.run);
-            let text = match errors.len() {
-                0 => self.last_lines(),
-                _ => listed(&errors),
-            };
+            if !errors.is_empty() {
+                return Some(format!("{name} failed: {why}{}", says(&listed(&errors))));
+            }
             let hint = self.version_hint();
-            return Some(format!("{name} failed: {why}{hint}{}", says(&text)));
+            return Some(format!("{name} failed: {why}{hint}{}", self.last_words()));
         }
         if !errors.is_empty() {
             let text = listed(&errors);
@@ -181,7 +212,7 @@ impl Judged<'_> {
                 "{name} ended with {}, but printed no summary in JSON, so its effect is not known{}{}",
                 self.run.exit,
                 self.version_hint(),
-                says(&self.last_lines())
+                self.last_words()
             ));
         }
         None
@@ -190,25 +221,40 @@ impl Judged<'_> {
     /// Returns the command with the version of the tool, for messages.
     fn name(&self) -> String {
         let command = format!("{} {}", self.tool.join(" "), self.goal.subcommand());
-        match &self.output.version {
-            Some(version) => format!("`{command}` (version {version})"),
-            None => format!("`{command}`"),
-        }
+        let said = self.output.version.as_ref();
+        let said = said.map(|version| format!("version {version}"));
+        named(
+            &command,
+            said.or_else(|| self.version.map(ToolVersion::text)),
+        )
     }
 
     /// Returns a hint about the version of a tool that prints no JSON.
-    fn version_hint(&self) -> &'static str {
+    fn version_hint(&self) -> String {
         if self.output.is_understood() {
-            return "";
+            return String::new();
         }
-        "; it printed no JSON, which Terraform 1.4, OpenTofu 1.6 and later versions do"
+        let hint = self.version.and_then(ToolVersion::hint);
+        let hint = hint.unwrap_or_else(|| {
+            "it printed no JSON, which Terraform 1.4, OpenTofu 1.6 and later versions do".to_owned()
+        });
+        format!("; {hint}")
     }
 
-    fn last_lines(&self) -> String {
-        let other = &self.output.other_lines;
-        let from = other.len().saturating_sub(LAST_LINES);
-        let lines = other[from..].iter().map(|line| OutputFilter::plain(line));
-        lines.collect::<Vec<_>>().join("\n")
+    /// Returns the last lines of the tool and its command, for the message about a failure that it does not explain.
+    fn last_words(&self) -> String {
+        let lines = match self.output.other_lines.as_slice() {
+            [] => &self.output.messages[..],
+            other => other,
+        };
+        let from = lines.len().saturating_sub(LAST_LINES);
+        let mut text = String::from(":");
+        for line in &lines[from..] {
+            text.push('\n');
+            text.push_str(&OutputFilter::plain(line));
+        }
+        text.push_str(&format!("\nthe command was: {}", self.command));
+        text
     }
 
     /// Returns true if the run may have changed something that nobody knows of.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::command_line::{BACKUP, ORIGIN, STATE, STREAM};
 use super::settings::StateLocation;
 use super::state_file::ToolState;
-use super::stream::ToolOutput;
+use super::stream::{ToolOutput, completed_of};
 use crate::task::StateCipher;
 use crate::value::Value;
 
@@ -122,6 +122,26 @@ pub fn lost_resources(stream: &[u8], state: &[u8]) -> Vec<LostResource> {
     lost_of(&output, &known.unwrap_or_default())
 }
 
+/// Returns the resources that the messages of a job's journal say to be complete, and that a state lacks.
+///
+/// The journal is all that is left if the private folder is lost together with the machine.
+pub fn lost_of_messages(messages: &[String], state: Option<&[u8]>) -> Vec<LostResource> {
+    let known = state.and_then(ToolState::read).map(|it| it.addresses());
+    let output = ToolOutput {
+        completed: messages.iter().filter_map(|it| completed_of(it)).collect(),
+        ..ToolOutput::default()
+    };
+    lost_of(&output, &known.unwrap_or_default())
+}
+
+/// Returns the files of an instance's state between jobs, relative to the ensemble. A job writes one of them.
+pub fn state_files(instance: &str) -> [PathBuf; 2] {
+    [StateLocation::Secrets, StateLocation::Artifacts].map(|location| {
+        let file = location.file(instance, "active");
+        file.unwrap_or_default()
+    })
+}
+
 /// Returns the created resources of an output that are not among the known addresses.
 pub(super) fn lost_of(output: &ToolOutput, known: &[String]) -> Vec<LostResource> {
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
@@ -129,7 +149,8 @@ pub(super) fn lost_of(output: &ToolOutput, known: &[String]) -> Vec<LostResource
     for done in &output.completed {
         // The latest change of a resource counts, also for the order.
         lost.shift_remove(done.address.as_str());
-        if done.action != "delete" && !known.contains(done.address.as_str()) {
+        let exists = !matches!(done.action.as_str(), "delete" | "read");
+        if exists && !known.contains(done.address.as_str()) {
             let resource = LostResource {
                 address: done.address.clone(),
                 id: done.id.clone(),

@@ -12,6 +12,8 @@ pub(super) struct RenderedRun {
     pub(super) secret: Option<(String, Value)>,
     /// The digest of the configuration.
     pub(super) digest: String,
+    /// The digest of the files in the working folder.
+    pub(super) files_digest: String,
     pub(super) location: String,
     /// Files that the run itself writes into the folder, and removes.
     pub(super) own_files: Vec<(String, String)>,
@@ -30,6 +32,10 @@ impl RenderedRun {
             ("secret_name".into(), Value::from(name)),
             ("secret".into(), content.unwrap_or_default()),
             ("digest".into(), Value::from(self.digest.as_str())),
+            (
+                "files_digest".into(),
+                Value::from(self.files_digest.as_str()),
+            ),
             ("location".into(), Value::from(self.location.as_str())),
             ("own_files".into(), Value::from(own_files)),
         ]))
@@ -48,6 +54,7 @@ impl RenderedRun {
             variables: text("variables"),
             secret: text("secret_name").map(|name| (name, secret)),
             digest: text("digest").unwrap_or_default(),
+            files_digest: text("files_digest").unwrap_or_default(),
             location: text("location").unwrap_or_default(),
         }
     }

@@ -1,20 +1,21 @@
-//! The run of the tool as a state machine: open the private folder, put the state there, initialise, run the tool, and
-//! keep the state.
+//! The run of the tool as a state machine: open the private folder, put the state there, initialise, and run the tool.
+//! `ending` keeps what it leaves.
 
 use std::path::PathBuf;
 
 use super::command_line::{
-    BACKUP, ORIGIN, PLAN, RunFiles, STATE, STREAM, command, init_command, make_cache, stop_timeout,
+    ORIGIN, PLAN, RunFiles, STATE, STREAM, command, init_command, make_cache, stop_timeout,
     user_settings,
 };
 use super::differences::{differences, differences_of_output};
-use super::judgement::{Judged, init_failure, judge, unusable_tool};
+use super::judgement::{init_failure, unusable_tool};
 use super::module_files::GENERATED_FILES;
-use super::recovered::{PrivateOrigin, newer_state, sealed_state};
+use super::recovered::PrivateOrigin;
 use super::rendered::RenderedRun;
 use super::settings::{Goal, StateLocation, tool_words};
-use super::state_file::ToolState;
+use super::steps::{auxiliary, closed, done};
 use super::stream::{ToolOutput, progress_of};
+use super::version::{ToolVersion, version_command};
 use crate::configurator::template::error_outcome;
 use crate::expr::Error;
 use crate::host::fact::FactReading;
@@ -22,23 +23,24 @@ use crate::host::{
     Action, ActionResult, Command, Exit, PrivateOutput, PrivateStep, PrivateWork, RunOutput,
 };
 use crate::task::{
-    EffectResult, EffectRole, OperationRun, RunProgress, RunStep, TaskEffect, TaskOutcome, TaskView,
+    EffectResult, OperationRun, RunProgress, RunStep, TaskEffect, TaskOutcome, TaskView,
 };
+use crate::text::shlex_join;
 use crate::value::{Secrets, Value};
 
 /// The file with the digest of what was initialised, in the data folder of the tool.
-const STAMP: &str = "unfurl-init";
+pub(super) const STAMP: &str = "unfurl-init";
 /// The file with the versions of providers.
 pub(super) const LOCK_FILE: &str = ".terraform.lock.hcl";
 /// The file into which the tool writes a state that it could not save.
-const ERRORED_STATE: &str = "errored.tfstate";
+pub(super) const ERRORED_STATE: &str = "errored.tfstate";
 /// The permission bits of files that others may read.
-const OPEN_MODE: u32 = 0o644;
-const SECRET_MODE: u32 = 0o600;
+pub(super) const OPEN_MODE: u32 = 0o644;
+pub(super) const SECRET_MODE: u32 = 0o600;
 
 /// The step whose result the run waits for.
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     Begin,
     Open,
     Write,
@@ -47,6 +49,8 @@ enum Stage {
     Init,
     Run,
     Show,
+    /// The run or an initialisation has failed, and the version of the tool is asked for the message.
+    AskVersion(Option<Box<RunOutput>>),
     Collect,
     Close(Box<TaskOutcome>),
 }
@@ -54,25 +58,30 @@ enum Stage {
 /// A run of the tool.
 #[derive(Debug)]
 pub(super) struct TerraformRun {
-    rendered: RenderedRun,
-    stage: Stage,
-    goal: Goal,
-    location: StateLocation,
-    tool: Vec<String>,
-    files: RunFiles,
+    pub(super) rendered: RenderedRun,
+    pub(super) stage: Stage,
+    pub(super) goal: Goal,
+    pub(super) location: StateLocation,
+    pub(super) tool: Vec<String>,
+    pub(super) files: RunFiles,
     private: String,
-    instance: String,
+    pub(super) instance: String,
     /// The state before the run, in clear text.
-    before: Option<Vec<u8>>,
+    pub(super) before: Option<Vec<u8>>,
     /// True after the folder was initialised by this run.
-    is_initialised: bool,
+    pub(super) is_initialised: bool,
     /// The digest of what the working folder was initialised for.
     stamp: Option<String>,
     /// The user's own settings of the tool.
     user_settings: Vec<u8>,
-    output: ToolOutput,
-    run: Option<RunOutput>,
-    differences: Vec<String>,
+    /// The last command, without its secrets.
+    pub(super) command_text: String,
+    /// A warning that the plan of an earlier task was not applied.
+    pub(super) refused_plan: Option<String>,
+    pub(super) output: ToolOutput,
+    pub(super) version: Option<ToolVersion>,
+    pub(super) run: Option<RunOutput>,
+    pub(super) differences: Vec<String>,
 }
 
 impl TerraformRun {
@@ -90,6 +99,9 @@ impl TerraformRun {
             is_initialised: false,
             stamp: None,
             user_settings: Vec::new(),
+            command_text: String::new(),
+            refused_plan: None,
+            version: None,
             output: ToolOutput::default(),
             run: None,
             differences: Vec::new(),
@@ -112,16 +124,6 @@ impl OperationRun for TerraformRun {
     fn progress(&mut self, line: &str) -> Option<RunProgress> {
         progress_of(line)
     }
-}
-
-fn done(outcome: TaskOutcome) -> RunStep {
-    RunStep::Done(Box::new(outcome))
-}
-
-fn auxiliary(action: Action) -> RunStep {
-    let mut effect = TaskEffect::on_local(action);
-    effect.role = EffectRole::Auxiliary;
-    RunStep::Perform(Box::new(effect))
 }
 
 impl TerraformRun {
@@ -156,6 +158,15 @@ impl TerraformRun {
                 self.differences = found.iter().map(|text| secrets.redact(text)).collect();
                 Ok(self.collect(task))
             }
+            (Stage::AskVersion(init), result) => {
+                if let Some(ActionResult::Run(answer)) = &result {
+                    self.version = Some(ToolVersion::of(answer));
+                }
+                Ok(match init {
+                    Some(output) => self.give_up_init(task, &output),
+                    None => self.collect(task),
+                })
+            }
             (Stage::Collect, Some(ActionResult::Private(output))) => {
                 Ok(self.collected(task, &output))
             }
@@ -168,7 +179,7 @@ impl TerraformRun {
         }
     }
 
-    fn work(&self, task: &TaskView<'_>, steps: Vec<PrivateStep>) -> RunStep {
+    pub(super) fn work(&self, task: &TaskView<'_>, steps: Vec<PrivateStep>) -> RunStep {
         auxiliary(Action::Private(PrivateWork {
             folder: self.private.clone(),
             base: task.settings.base_dir.to_path_buf(),
@@ -177,11 +188,11 @@ impl TerraformRun {
     }
 
     /// Returns the file of the state between jobs, relative to the ensemble.
-    fn state_file(&self) -> Option<PathBuf> {
+    pub(super) fn state_file(&self) -> Option<PathBuf> {
         self.location.file(&self.instance, "active")
     }
 
-    fn local(&self, name: &str) -> PathBuf {
+    pub(super) fn local(&self, name: &str) -> PathBuf {
         let folder = PathBuf::from("active/local").join(&self.instance);
         folder.join("terraform").join(name)
     }
@@ -230,14 +241,14 @@ impl TerraformRun {
     }
 
     /// Returns the path of a file of the working folder, relative to the ensemble. None if the folder is elsewhere.
-    fn inside(&self, task: &TaskView<'_>, name: &str) -> Option<PathBuf> {
+    pub(super) fn inside(&self, task: &TaskView<'_>, name: &str) -> Option<PathBuf> {
         let cwd = PathBuf::from(&self.rendered.cwd);
         let inside = cwd.strip_prefix(task.settings.base_dir).ok()?;
         Some(inside.join(name))
     }
 
     /// Returns the steps that remove the files which the run itself writes, those of a killed run too.
-    fn drop_own_files(&self, task: &TaskView<'_>) -> Vec<PrivateStep> {
+    pub(super) fn drop_own_files(&self, task: &TaskView<'_>) -> Vec<PrivateStep> {
         if self.rendered.own_files.is_empty() {
             return Vec::new();
         }
@@ -260,6 +271,7 @@ impl TerraformRun {
             variables: self.rendered.variables.clone(),
             secret_variables: self.rendered.secret.as_ref().map(|(name, _)| name.clone()),
             has_state: self.location != StateLocation::Remote,
+            applies_plan: false,
         };
         let mut contents = output.contents.into_iter();
         let stamp = contents.next().flatten();
@@ -287,11 +299,31 @@ impl TerraformRun {
                 bytes: content.reveal().to_string().into_bytes(),
             });
         }
+        if let Some(plan) = self.saved_plan(task)? {
+            steps.push(PrivateStep::Write {
+                file: PLAN.to_owned(),
+                bytes: plan,
+            });
+            self.files.applies_plan = true;
+        }
         if steps.is_empty() {
             return self.prepare(task);
         }
         self.stage = Stage::Write;
         Ok(self.work(task, steps))
+    }
+
+    /// Returns the plan that the check just before this task has made of the same files and values.
+    fn saved_plan(&self, task: &TaskView<'_>) -> Result<Option<Vec<u8>>, Error> {
+        let Some(plan) = task
+            .tool()
+            .saved_plan()
+            .filter(|_| self.goal == Goal::Apply)
+        else {
+            return Ok(None);
+        };
+        let is_same = plan.basis == self.plan_basis(task)?;
+        Ok(is_same.then(|| plan.bytes.to_vec()))
     }
 
     /// Returns a message if the state of an instance that exists is missing. The tool would take everything for missing,
@@ -300,10 +332,11 @@ impl TerraformRun {
         let path = self
             .state_file()
             .filter(|_| !has_state && task.tool().was_applied())?;
+        let folder = self.location.as_str();
         Some(format!(
-            "the state `{}` is missing, although an earlier job has applied the configuration; restore the file, for example \
-             with `git restore` of its encrypted copy below `.secrets`, or copy it from the clone that has it; if nothing of it exists any \
-             more, write `{{\"version\": 4}}` into the file",
+            "the state `{}` is missing, although an earlier job has applied the configuration; copy the file from another \
+             clone, or restore it with git: commits have its encrypted copy in `active/.{folder}`; if nothing that it \
+             describes exists any more, write `{{\"version\": 4}}` into the file",
             path.display()
         ))
     }
@@ -322,7 +355,7 @@ impl TerraformRun {
         }
     }
 
-    fn stamp_text(&self) -> String {
+    pub(super) fn stamp_text(&self) -> String {
         format!("{}\n{}\n", self.rendered.digest, self.tool.join(" "))
     }
 
@@ -341,15 +374,43 @@ impl TerraformRun {
         self.is_initialised = true;
         self.stage = Stage::Init;
         let (command, _) = init_command(task, &self.files, &self.tool, &self.user_settings)?;
-        Ok(auxiliary(Action::Run(self.with_secrets(command))))
+        let command = self.with_secrets(command);
+        self.note_command(&command);
+        Ok(auxiliary(Action::Run(command)))
     }
 
     fn initialised(&mut self, task: &TaskView<'_>, output: &RunOutput) -> Result<RunStep, Error> {
         if output.exit.is_ok() {
             return self.run_tool(task);
         }
-        let outcome = init_failure(task, &self.tool, output);
-        Ok(self.give_up(task, outcome))
+        if matches!(output.exit, Exit::NotFound(_) | Exit::Cancelled) {
+            return Ok(self.give_up_init(task, output));
+        }
+        self.ask_version(task, Some(output.clone()))
+    }
+
+    fn give_up_init(&mut self, task: &TaskView<'_>, output: &RunOutput) -> RunStep {
+        let (version, command) = (self.version.as_ref(), self.command_text.as_str());
+        let outcome = init_failure(task, &self.tool, output, version, command);
+        self.give_up(task, outcome)
+    }
+
+    /// Asks the tool for its version. `init` is the output of an initialisation that failed.
+    fn ask_version(
+        &mut self,
+        task: &TaskView<'_>,
+        init: Option<RunOutput>,
+    ) -> Result<RunStep, Error> {
+        let command = version_command(task, &self.files, &self.tool)?;
+        self.stage = Stage::AskVersion(init.map(Box::new));
+        Ok(auxiliary(Action::Run(self.with_secrets(command))))
+    }
+
+    /// Keeps the text of a command for messages.
+    fn note_command(&mut self, command: &Command) {
+        if let crate::host::Program::Argv(words) = &command.program {
+            self.command_text = command.hidden().redact(&shlex_join(words));
+        }
     }
 
     /// Adds the secret variables to the texts that no output shows.
@@ -380,6 +441,7 @@ impl TerraformRun {
             command.stdout_file = Some(self.files.private.join(STREAM));
             command.reports_lines = true;
         }
+        self.note_command(&command);
         self.stage = Stage::Run;
         Ok(RunStep::Perform(Box::new(TaskEffect::on_local(
             Action::Run(command),
@@ -400,13 +462,19 @@ impl TerraformRun {
             }];
             return Ok(self.work(task, steps));
         }
-        let is_different = output.exit == Exit::Code(2) && self.goal == Goal::Check;
-        let has_changes = self
-            .output
-            .plan_counts
-            .is_some_and(|counts| !counts.is_none());
+        if self.files.applies_plan && has_failed && self.output.refuses_plan() {
+            return Ok(self.plan_again(task));
+        }
+        let is_asked = !matches!(output.exit, Exit::NotFound(_) | Exit::Cancelled);
+        let counts = self.output.plan_counts.unwrap_or_default();
+        let is_different =
+            output.exit == Exit::Code(2) && self.goal == Goal::Check && !counts.is_none();
         self.run = Some(output);
-        if is_different && has_changes {
+        if self.output.version.is_none() && is_asked {
+            return self.ask_version(task, None);
+        }
+        // The output alone says everything about a resource that does not exist.
+        if is_different && self.output.planned.iter().any(|it| it.action != "create") {
             let plan = self.files.private.join(PLAN).display().to_string();
             let mut words = self.tool.clone();
             words.extend(["show", "-json", "-no-color"].map(str::to_owned));
@@ -415,157 +483,25 @@ impl TerraformRun {
             self.stage = Stage::Show;
             return Ok(auxiliary(Action::Run(command)));
         }
+        if is_different {
+            let secrets = self.secrets();
+            let found = differences_of_output(&self.output);
+            self.differences = found.iter().map(|text| secrets.redact(text)).collect();
+        }
         Ok(self.collect(task))
     }
 
-    /// Reads what the tool has left.
-    fn collect(&mut self, task: &TaskView<'_>) -> RunStep {
-        let mut steps = Vec::new();
-        for file in [STATE, BACKUP] {
-            steps.push(PrivateStep::Read {
-                file: file.to_owned(),
-            });
-        }
-        for name in [ERRORED_STATE, LOCK_FILE] {
-            let path = self.inside(task, name);
-            steps.extend(path.map(|path| PrivateStep::Load { path }));
-        }
-        self.stage = Stage::Collect;
-        self.work(task, steps)
-    }
-
-    fn collected(&mut self, task: &TaskView<'_>, left: &PrivateOutput) -> RunStep {
-        if !left.exit.is_ok() {
-            let mut outcome = self.outcome(task, None);
-            outcome.success = false;
-            outcome
-                .errors
-                .push(self.kept_message(&left.exit.to_string()));
-            return done(outcome);
-        }
-        let content = |place: usize| left.contents.get(place).cloned().flatten();
-        let candidates = [content(0), content(1), content(2)];
-        let has_errored = candidates[2].is_some();
-        let state = candidates.into_iter().flatten().reduce(newer_state);
-        let mut steps = Vec::new();
-        let mut warning = None;
-        let after = state.filter(|_| self.goal.changes() && self.files.has_state);
-        if let Some(state) = after
-            .as_ref()
-            .filter(|state| self.before.as_ref() != Some(*state))
-        {
-            match self.keep_state(task, state) {
-                Ok((step, text)) => {
-                    steps.extend(step);
-                    warning = text;
-                }
-                Err(problem) => {
-                    let problem = self.kept_message(&problem);
-                    let mut outcome = self.outcome(task, after.as_deref());
-                    outcome.success = false;
-                    outcome.errors.push(problem);
-                    return done(outcome);
-                }
-            }
-        }
-        if self.is_initialised {
-            steps.extend(self.keep_initialised(content(3)));
-        }
-        if has_errored {
-            let path = self.inside(task, ERRORED_STATE);
-            steps.extend(path.map(|path| PrivateStep::Drop { path }));
-        }
-        steps.extend(self.drop_own_files(task));
-        steps.push(PrivateStep::Remove);
-        let mut outcome = self.outcome(task, after.as_deref());
-        outcome.warnings.extend(warning);
-        self.stage = Stage::Close(Box::new(outcome));
-        self.work(task, steps)
-    }
-
-    fn outcome(&self, task: &TaskView<'_>, state: Option<&[u8]>) -> TaskOutcome {
-        let Some(run) = &self.run else {
-            return TaskOutcome::refused("the tool was not run");
-        };
-        let judged = Judged {
-            goal: self.goal,
-            tool: &self.tool,
-            run,
-            output: &self.output,
-            before: self.before.as_deref().and_then(ToolState::read),
-            state: state.and_then(ToolState::read),
-            differences: &self.differences,
-        };
-        judge(task, &judged)
-    }
-
-    fn kept_message(&self, problem: &str) -> String {
-        format!(
-            "the state cannot be kept: {problem}; it stays in clear text in `{}`, and the next job takes it from there",
-            self.files.private.display()
-        )
-    }
-
-    /// Returns the step that keeps a state, encrypted, with a warning.
-    fn keep_state(
-        &self,
-        task: &TaskView<'_>,
-        state: &[u8],
-    ) -> Result<(Option<PrivateStep>, Option<String>), String> {
-        let is_for_real = !task.settings.dry_run;
-        let root = if is_for_real { "active" } else { "planned" };
-        let Some(path) = self.location.file(&self.instance, root) else {
-            return Ok((None, None));
-        };
-        let cipher = task.tool().cipher();
-        let (text, warning) = sealed_state(cipher, self.location.as_str(), state)?;
-        let mode = match self.location {
-            StateLocation::Artifacts => OPEN_MODE,
-            _ => SECRET_MODE,
-        };
-        let bytes = text.into_bytes();
-        Ok((Some(PrivateStep::Keep { path, bytes, mode }), warning))
-    }
-
-    /// Returns the steps that keep the lock file and note what was initialised.
-    fn keep_initialised(&self, lock_file: Option<Vec<u8>>) -> Vec<PrivateStep> {
-        let artifacts = PathBuf::from("active/artifacts").join(&self.instance);
-        let lock = lock_file.map(|bytes| PrivateStep::Keep {
-            path: artifacts.join(LOCK_FILE),
-            bytes,
-            mode: OPEN_MODE,
-        });
-        let stamp = PrivateStep::Keep {
-            path: self.local(STAMP),
-            bytes: self.stamp_text().into_bytes(),
-            mode: OPEN_MODE,
-        };
-        lock.into_iter().chain([stamp]).collect()
-    }
-
-    /// Ends the run. The private folder is removed, if it has nothing that is not kept.
-    fn give_up(&mut self, task: &TaskView<'_>, outcome: TaskOutcome) -> RunStep {
-        let is_open = !self.files.private.as_os_str().is_empty();
-        let may_have_changed = self.run.is_some() && self.goal.changes();
-        if !is_open || may_have_changed {
-            return done(outcome);
-        }
-        self.files.private = PathBuf::new();
-        self.stage = Stage::Close(Box::new(outcome));
-        let mut steps = self.drop_own_files(task);
-        steps.push(PrivateStep::Remove);
-        self.work(task, steps)
-    }
-}
-
-/// Ends the run after the private folder was closed.
-fn closed(mut outcome: TaskOutcome, result: Option<ActionResult>) -> RunStep {
-    let exit = result.map(|result| result.exit().clone());
-    if let Some(exit) = exit.filter(|exit| !exit.is_ok()) {
-        outcome.success = false;
-        outcome.errors.push(format!(
-            "the state cannot be kept: {exit}; it stays in the private folder, and the next job takes it from there"
+    /// Runs the tool again without the plan of the check, which it has refused before it changed anything.
+    fn plan_again(&mut self, task: &TaskView<'_>) -> RunStep {
+        let reasons: Vec<String> = self.output.errors().map(|it| it.summary.clone()).collect();
+        self.refused_plan = Some(format!(
+            "the plan of the check was not applied, and a new one was made: {}",
+            self.secrets().redact(&reasons.join("; "))
         ));
+        self.files.applies_plan = false;
+        self.stage = Stage::Write;
+        let files = [STREAM, PLAN].map(str::to_owned);
+        let steps = files.map(|file| PrivateStep::Discard { file });
+        self.work(task, steps.to_vec())
     }
-    done(outcome)
 }

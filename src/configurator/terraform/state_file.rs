@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::address::StateAddress;
 use crate::value::{List, Map, Value};
 
 /// The names of attributes that are secret even if the provider does not say so, as for Unfurl.
@@ -82,23 +83,12 @@ impl ToolState {
     }
 }
 
-/// Returns the addresses of the instances of a resource.
+/// Returns the addresses of the instances of a resource. Those that the tool would not write are left out.
 fn addresses_of(resource: &Json) -> Vec<String> {
-    let text = |key: &str| resource[key].as_str().unwrap_or_default();
-    let mut base = String::new();
-    if !text("module").is_empty() {
-        base.push_str(text("module"));
-        base.push('.');
-    }
-    base.push_str(&format!("{}.{}", text("type"), text("name")));
     let instances = resource["instances"].as_array();
     let instances = instances.into_iter().flatten();
-    let address = |instance: &Json| match &instance["index_key"] {
-        Json::Null => base.clone(),
-        // A text is shown in quotes, as the tool writes addresses.
-        key => format!("{base}[{key}]"),
-    };
-    instances.map(address).collect()
+    let addresses = instances.filter_map(|instance| StateAddress::of(resource, instance));
+    addresses.map(|address| address.whole()).collect()
 }
 
 /// Returns a resource with the secret attributes of its instances marked.

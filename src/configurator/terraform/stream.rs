@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::task::RunProgress;
-use crate::value::{Map, Value};
+use crate::value::{Map, REDACTED, Value};
 
 /// The maximum number of lines that are kept for messages.
 const MAX_LAST_LINES: usize = 5;
@@ -222,6 +222,16 @@ impl ToolOutput {
             || self.other_lines.iter().any(|line| asks(line))
     }
 
+    /// Returns true if the tool refused a saved plan before it changed anything: the state was changed since, or the plan
+    /// lacks values that are never saved.
+    pub(super) fn refuses_plan(&self) -> bool {
+        let is_about_plan = |error: &ToolDiagnostic| {
+            let summary = error.summary.to_lowercase();
+            summary.contains("plan") || summary.contains("variable")
+        };
+        self.started.is_empty() && self.errors().any(is_about_plan)
+    }
+
     /// Returns true if the tool printed what it prints in the form of JSON.
     pub(super) fn is_understood(&self) -> bool {
         self.version.is_some() || !self.messages.is_empty()
@@ -242,5 +252,27 @@ pub(super) fn progress_of(line: &str) -> Option<RunProgress> {
         message,
         is_detail,
         is_durable,
+    })
+}
+
+/// The words with which the tool says that a change is complete, and the name of the change.
+const COMPLETE: [(&str, &str); 4] = [
+    (": Creation complete after ", "create"),
+    (": Modifications complete after ", "update"),
+    (": Import complete ", "import"),
+    (": Destruction complete after ", "delete"),
+];
+
+/// Returns the finished change of a resource that a message for people reports.
+pub(super) fn completed_of(message: &str) -> Option<ResourceAction> {
+    let (place, action) = COMPLETE
+        .iter()
+        .find_map(|(words, action)| Some((message.rfind(words)?, *action)))?;
+    let id = message[place..].split_once("[id=");
+    let id = id.and_then(|(_, id)| id.trim_end().strip_suffix(']'));
+    Some(ResourceAction {
+        address: message[..place].to_owned(),
+        action: action.to_owned(),
+        id: id.filter(|id| !id.contains(REDACTED)).map(str::to_owned),
     })
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::state::{StateResource, TerraformState, module_prefixes};
+use super::state::{TerraformState, module_prefixes};
 use crate::ops::add::NewTemplate;
 use crate::value::Value;
 use crate::yaml;
@@ -54,11 +54,11 @@ pub(super) fn part_nodes(
     }
     if with_resources {
         for resource in state.managed() {
-            let host = host_of(&nodes, resource.module.as_deref(), root);
+            let host = host_of(&nodes, resource.address.module.as_deref(), root);
             nodes.push(PartNode {
-                name: names.take(&format!("{host}_{}", plain(&resource.local_address))),
+                name: names.take(&format!("{host}_{}", plain(&resource.address.local))),
                 host,
-                address: StateResource::address(resource),
+                address: resource.address.whole(),
                 kind: PartKind::Resource(resource.kind.clone()),
             });
         }

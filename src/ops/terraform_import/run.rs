@@ -236,13 +236,13 @@ fn remarks(state: &TerraformState, module: &TerraformModule) -> Vec<String> {
     for resource in state.managed().filter(|it| it.is_tainted) {
         notes.push(format!(
             "`{}` is tainted: the next deploy replaces it",
-            resource.address()
+            resource.address.whole()
         ));
     }
     for resource in state.resources.iter().filter(|it| it.is_deposed) {
         notes.push(format!(
             "`{}` has a deposed object: the next deploy destroys it",
-            resource.address()
+            resource.address.whole()
         ));
     }
     if let Some(backend) = &module.backend {

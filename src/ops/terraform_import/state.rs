@@ -3,6 +3,7 @@
 use serde_json::{Map as JsonMap, Value as Json};
 
 use super::digits::inexact_number;
+use crate::configurator::StateAddress;
 use crate::ops::failure::{Failure, FailureKind};
 
 /// The version of the format of states that Terraform 0.12 and later and OpenTofu write.
@@ -18,11 +19,8 @@ pub(super) struct TerraformState {
 /// An instance of a resource in a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StateResource {
-    /// The address of the module, such as `module.a["x"].module.b`. None for the root module.
-    pub(super) module: Option<String>,
+    pub(super) address: StateAddress,
     pub(super) kind: String,
-    /// The address in its module, such as `aws_instance.web[0]`.
-    pub(super) local_address: String,
     pub(super) id: Option<String>,
     /// True for a resource that Terraform manages, and not only reads.
     pub(super) is_managed: bool,
@@ -30,16 +28,6 @@ pub(super) struct StateResource {
     pub(super) is_tainted: bool,
     /// True for a resource that was replaced and that Terraform still has to destroy.
     pub(super) is_deposed: bool,
-}
-
-impl StateResource {
-    /// Returns the whole address.
-    pub(super) fn address(&self) -> String {
-        match &self.module {
-            Some(module) => format!("{module}.{}", self.local_address),
-            None => self.local_address.clone(),
-        }
-    }
 }
 
 impl TerraformState {
@@ -115,7 +103,11 @@ impl TerraformState {
     /// Returns the addresses of the modules with resources and of those around them, without the root module.
     pub(super) fn modules(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
-        for module in self.resources.iter().filter_map(|it| it.module.as_deref()) {
+        for module in self
+            .resources
+            .iter()
+            .filter_map(|it| it.address.module.as_deref())
+        {
             for part in module_prefixes(module) {
                 if !all.iter().any(|known| known == part) {
                     all.push(part.to_owned());
@@ -167,20 +159,13 @@ fn read_resources(json: &JsonMap<String, Json>) -> Result<Vec<StateResource>, St
         let Some(instances) = entry.get("instances").and_then(Json::as_array) else {
             return Err(format!("`{kind}.{name}` has no list of instances"));
         };
-        let start = if mode == "data" { "data." } else { "" };
         for instance in instances {
-            let key = match instance.get("index_key") {
-                None | Some(Json::Null) => String::new(),
-                Some(key @ (Json::Number(_) | Json::String(_))) => format!("[{key}]"),
-                Some(_) => return Err(format!("`{kind}.{name}` has an instance with a wrong key")),
-            };
+            let address = StateAddress::of(entry, instance)
+                .ok_or_else(|| format!("`{kind}.{name}` has an instance with a wrong key"))?;
             let id = instance.pointer("/attributes/id").and_then(Json::as_str);
             resources.push(StateResource {
-                module: text("module")
-                    .filter(|it| !it.is_empty())
-                    .map(str::to_owned),
+                address,
                 kind: kind.to_owned(),
-                local_address: format!("{start}{kind}.{name}{key}"),
                 id: id.map(str::to_owned),
                 is_managed: mode == "managed",
                 is_tainted: instance.get("status").and_then(Json::as_str) == Some("tainted"),
@@ -214,7 +199,11 @@ pub(super) mod tests {
     #[test]
     fn resources_have_addresses_and_modules_have_those_around_them() {
         let state = TerraformState::parse(STATE.as_bytes(), "`tf`").unwrap();
-        let addresses: Vec<_> = state.resources.iter().map(StateResource::address).collect();
+        let addresses: Vec<_> = state
+            .resources
+            .iter()
+            .map(|it| it.address.whole())
+            .collect();
         insta::assert_snapshot!(addresses.join("\n"), @r#"
         data.terraform_remote_state.other
         terraform_data.web[0]

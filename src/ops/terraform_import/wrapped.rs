@@ -108,6 +108,6 @@ mod tests {
             (&json!(8), &json!("l-1"))
         );
         // The original is as it was.
-        assert_eq!(state.resources[1].address(), "terraform_data.web[0]");
+        assert_eq!(state.resources[1].address.whole(), "terraform_data.web[0]");
     }
 }
