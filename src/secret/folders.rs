@@ -18,6 +18,8 @@ use crate::yaml::{Schema, parse_text};
 const CLEAR: &str = "secrets";
 /// The name of folders with encrypted copies.
 const SEALED: &str = ".secrets";
+/// The name of files with the state of a tool. They are encrypted themselves, unlike others in folders `secrets`.
+const STATE_FILE: &str = "terraform.tfstate.yaml";
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 /// The limits of a folder with secrets.
@@ -191,7 +193,13 @@ fn restore_file(
         return Ok(false);
     }
     let folder = Beneath::open(root)?;
-    let content = open_content(&path, folder.read(sealed, MAX_BYTES)?, keys)?;
+    let bytes = folder.read(sealed, MAX_BYTES)?;
+    let content = if is_age_text(&bytes) && clear.ends_with(STATE_FILE) {
+        // The copy is the file itself.
+        Zeroizing::new(bytes)
+    } else {
+        open_content(&path, bytes, keys)?
+    };
     let is_known = matches!(folder.read(clear, MAX_BYTES), Ok(known) if known == *content);
     if !is_known {
         folder.create_dir_all(clear.parent().unwrap_or(clear))?;

@@ -33,6 +33,6 @@ pub use key::{DigestKey, KeyName};
 pub use keyring::Keyring;
 pub use keys::{Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
 pub use passphrase::set_passphrase_prompt;
-pub use tool_state::{SealedState, StateKeys};
+pub use tool_state::{SealedState, StateKeys, sealed_document};
 pub use transaction::{FileChange, TransactionError, finish_interrupted, write_all_or_none};
 pub use vault::{VaultText, check_vault_form, is_vault_text, seal, seal_with_salt, vault_id};

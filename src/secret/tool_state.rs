@@ -129,14 +129,8 @@ impl StateKeys {
             let sealed = vault::seal(clear, &secret.id, &secret.password);
             let sealed =
                 sealed.map_err(|error| format!("random bytes are not available: {error}"))?;
-            let mut text = format!("{JSON_TAG} |\n");
-            for line in sealed.lines() {
-                text.push_str("  ");
-                text.push_str(line);
-                text.push('\n');
-            }
             return Ok(SealedState {
-                text,
+                text: sealed_document(JSON_TAG, &sealed),
                 warning: None,
             });
         }
@@ -197,6 +191,17 @@ impl StateKeys {
             .map_err(|error| error.to_string())?;
         create_identity(path).map_err(|error| error.to_string())
     }
+}
+
+/// Returns a YAML document that is an encrypted text with a tag.
+pub fn sealed_document(tag: &str, sealed: &str) -> String {
+    let mut text = format!("{tag} |\n");
+    for line in sealed.lines() {
+        text.push_str("  ");
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 #[cfg(test)]

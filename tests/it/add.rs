@@ -241,3 +241,54 @@ fn templates_that_were_added_deploy_with_the_real_tools() {
     let instances = &env.ensemble()["status"]["instances"];
     assert_eq!(instances["tf"]["readyState"]["local"], "absent");
 }
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn an_add_that_is_killed_or_fails_at_a_write_leaves_the_manifest_whole() {
+    let base = ensemble();
+    module(&base);
+    let terraform: &[&str] = &[
+        "add",
+        "terraform",
+        "--module",
+        "tf",
+        "--var",
+        "region",
+        "eu",
+    ];
+    for words in [terraform, &["add", "ansible"]] {
+        let counted = base.copied();
+        let calls = counted.work().join("../calls");
+        let count = format!("count:{}", calls.display());
+        counted
+            .unfurl_with(("UNFURL_TEST_FAULT", &count), words)
+            .succeeds();
+        let added = counted.read("ensemble.yaml");
+        let calls = std::fs::read_to_string(&calls).unwrap().lines().count();
+        assert!(calls >= 3, "{calls}");
+        for call in 1..=calls {
+            for fault in [format!("kill:{call}"), format!("fail-from:ENOSPC:{call}")] {
+                let env = base.copied();
+                let run = env.unfurl_with(("UNFURL_TEST_FAULT", &fault), words);
+                let text = env.read("ensemble.yaml");
+                assert!(text == ENSEMBLE || text == added, "{fault}\n{run}\n{text}");
+                if run.code == 0 {
+                    assert_eq!(text, added, "{fault}\n{run}");
+                }
+                if text == ENSEMBLE {
+                    env.unfurl(words).succeeds();
+                    assert_eq!(env.read("ensemble.yaml"), added, "{fault}");
+                }
+                env.unfurl(["validate"]).succeeds();
+                // The next job removes what was being written.
+                env.unfurl(["recover", "."]).succeeds();
+                let names = std::fs::read_dir(env.work()).unwrap().flatten();
+                let left: Vec<_> = names
+                    .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                    .filter(|name| !["ensemble.yaml", "tf"].contains(&name.as_str()))
+                    .collect();
+                assert_eq!(left, [""; 0], "{fault}");
+            }
+        }
+    }
+}

@@ -250,3 +250,88 @@ fn folders_that_cannot_be_imported_are_refused_and_nothing_is_written() {
     assert_eq!(written.count(), 1);
     assert_eq!(env.read("ensemble/ensemble.yaml"), ENSEMBLE);
 }
+
+/// The files of a folder with their contents.
+#[cfg(feature = "fault-injection")]
+fn files_of(folder: &std::path::Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    let files = entries.filter(|entry| entry.path().is_file());
+    let file = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, std::fs::read(entry.path()).unwrap())
+    };
+    files.map(file).collect()
+}
+
+#[cfg(feature = "fault-injection")]
+const IMPORT: [&str; 4] = ["import", "terraform", "tf", "ensemble"];
+
+/// Returns the number of file changes and program starts of a command.
+#[cfg(feature = "fault-injection")]
+fn calls_of(env: &TestEnv, words: &[&str]) -> usize {
+    let calls = env.work().join("../calls");
+    let count = format!("count:{}", calls.display());
+    env.unfurl_with(("UNFURL_TEST_FAULT", &count), words)
+        .succeeds();
+    std::fs::read_to_string(&calls).unwrap().lines().count()
+}
+
+/// Returns the numbers of calls to disturb: all of them in full loops, else some.
+#[cfg(feature = "fault-injection")]
+fn places(calls: usize, some: usize) -> impl Iterator<Item = usize> {
+    let step = if crate::support::is_full() {
+        1
+    } else {
+        (calls / some).max(1)
+    };
+    (1..=calls).step_by(step)
+}
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn an_import_that_is_killed_at_a_write_is_repeated_and_nothing_is_created_twice() {
+    requires!("terraform");
+    let base = applied();
+    let original = files_of(&base.work().join("tf"));
+    let calls = calls_of(&base.copied(), &IMPORT);
+    for call in places(calls, 12) {
+        let env = base.copied();
+        let fault = format!("kill:{call}");
+        env.unfurl_with(("UNFURL_TEST_FAULT", &fault), &IMPORT);
+        env.unfurl(["validate", "ensemble"]).succeeds();
+        let run = env.unfurl(IMPORT).succeeds();
+        assert_eq!(files_of(&env.work().join("tf")), original, "{fault}");
+        has_nothing_to_do(&env);
+        let instances = &ensemble(&env)["status"]["instances"];
+        assert_eq!(
+            instances["tf"]["readyState"]["local"], "ok",
+            "{fault}\n{run}"
+        );
+        let text = env.read("ensemble/ensemble.yaml");
+        assert_eq!(text.matches("\n        tf:").count(), 1, "{fault}\n{text}");
+        let check = env.unfurl(["check", "ensemble", "--approve"]).succeeds();
+        assert!(!check.all().contains("degraded"), "{fault}\n{check}");
+    }
+}
+
+#[cfg(feature = "fault-injection")]
+#[test]
+fn an_import_on_a_full_disk_is_taken_back() {
+    requires!("terraform");
+    let base = applied();
+    let original = files_of(&base.work().join("tf"));
+    let calls = calls_of(&base.copied(), &IMPORT);
+    for call in places(calls, 12) {
+        let env = base.copied();
+        let fault = format!("fail-from:ENOSPC:{call}");
+        let run = env
+            .unfurl_with(("UNFURL_TEST_FAULT", &fault), &IMPORT)
+            .does_not_panic();
+        assert_eq!(files_of(&env.work().join("tf")), original, "{fault}");
+        if run.code != 0 {
+            run.says(&["no space left on device"]);
+            env.unfurl(IMPORT).succeeds();
+        }
+        has_nothing_to_do(&env);
+    }
+}

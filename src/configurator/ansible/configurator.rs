@@ -169,7 +169,7 @@ fn random_text(context: &dyn LocalContext) -> Result<zeroize::Zeroizing<String>,
 /// Returns the private folder for the files of a task. None if they belong into the folder of the task.
 fn private_folder(task: &TaskView<'_>) -> Result<Option<PathBuf>, Error> {
     // A look for drift leaves no files in the ensemble.
-    let is_look = task.settings.check_only;
+    let is_look = !task.tool().facts().writes_files;
     is_look
         .then(|| new_private_folder(task.local_context()))
         .transpose()

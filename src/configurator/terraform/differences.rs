@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value as Json;
 
 use super::stream::{ResourceAction, ToolOutput};
-use crate::value::REDACTED;
+use crate::value::{REDACTED, Secrets, Value};
 
 /// The maximum length of a value in a message.
 const MAX_VALUE_LENGTH: usize = 60;
@@ -13,8 +13,9 @@ const CHANGED_OUTSIDE: &str = " (changed outside of the tool)";
 
 /// Returns the differences of a plan as the tool shows it in JSON, one text for each resource.
 ///
-/// Values that the tool calls sensitive are not shown.
-pub(super) fn differences(plan: &[u8]) -> Option<Vec<String>> {
+/// Values that the tool calls sensitive are not shown. Where one of `secrets` is in the present or the new value, neither is
+/// shown, because the other one was or will be a secret as well.
+pub(super) fn differences(plan: &[u8], secrets: &Secrets) -> Option<Vec<String>> {
     let plan: Json = serde_json::from_slice(plan).ok()?;
     let drift = plan["resource_drift"].as_array().into_iter().flatten();
     let changes = plan["resource_changes"].as_array()?;
@@ -22,7 +23,7 @@ pub(super) fn differences(plan: &[u8]) -> Option<Vec<String>> {
     Some(
         changes
             .iter()
-            .filter_map(|resource| difference(resource, &drifted))
+            .filter_map(|resource| difference(resource, &drifted, secrets))
             .collect(),
     )
 }
@@ -41,7 +42,7 @@ pub(super) fn differences_of_output(output: &ToolOutput) -> Vec<String> {
     planned.map(text).collect()
 }
 
-fn difference(resource: &Json, drifted: &[&str]) -> Option<String> {
+fn difference(resource: &Json, drifted: &[&str], secrets: &Secrets) -> Option<String> {
     let change = &resource["change"];
     let actions: Vec<&str> = change["actions"]
         .as_array()?
@@ -56,7 +57,7 @@ fn difference(resource: &Json, drifted: &[&str]) -> Option<String> {
     if drifted.contains(&address) {
         text.push_str(CHANGED_OUTSIDE);
     }
-    for attribute in changed_attributes(change) {
+    for attribute in changed_attributes(change, secrets) {
         text.push_str("\n  ");
         text.push_str(&attribute);
     }
@@ -76,7 +77,7 @@ fn word_of(actions: &[&str]) -> &'static str {
 }
 
 /// Returns the attributes of an existing resource that would change, with both values.
-fn changed_attributes(change: &Json) -> Vec<String> {
+fn changed_attributes(change: &Json, secrets: &Secrets) -> Vec<String> {
     let (Some(before), Some(after)) = (change["before"].as_object(), change["after"].as_object())
     else {
         return Vec::new();
@@ -92,7 +93,11 @@ fn changed_attributes(change: &Json) -> Vec<String> {
         if !is_unknown && old == new || is_unknown && after.get(name).is_none() && old.is_null() {
             continue;
         }
-        if is_secret(name) {
+        let has_secret = |value: &Json| {
+            let texts = Value::from(value.clone());
+            secrets.mark(texts).has_sensitive()
+        };
+        if is_secret(name) || has_secret(old) || has_secret(new) {
             shown.push(format!("{name}: {REDACTED}"));
         } else if !is_unknown {
             shown.push(format!("{name}: {} -> {}", short(old), short(new)));

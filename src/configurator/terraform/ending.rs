@@ -101,6 +101,7 @@ impl TerraformRun {
             state: state.and_then(ToolState::read),
             differences: &self.differences,
             version: self.version.as_ref(),
+            secrets: &self.secrets(),
             command: &self.command_text,
         };
         judge(task, &judged)

@@ -15,7 +15,7 @@ use crate::host::{Exit, RunOutput};
 use crate::name::Status;
 use crate::task::{TaskOutcome, TaskView};
 use crate::text::{OutputFilter, shlex_join, without_controls};
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// The maximum number of errors in a message.
 const MAX_ERRORS: usize = 20;
@@ -37,6 +37,8 @@ pub(super) struct Judged<'a> {
     pub(super) differences: &'a [String],
     /// The version, if the tool was asked for it.
     pub(super) version: Option<&'a ToolVersion>,
+    /// The secrets that the tool got. It may return them in any form.
+    pub(super) secrets: &'a Secrets,
     /// The command without its secrets.
     pub(super) command: &'a str,
 }
@@ -363,7 +365,7 @@ impl Judged<'_> {
         let foreign = |values: Map| -> Map {
             let values = values.into_iter();
             values
-                .map(|(name, value)| (name, task.foreign(value)))
+                .map(|(name, value)| (name, task.foreign(self.secrets.mark(value))))
                 .collect()
         };
         for (name, value) in result.iter_mut() {

@@ -15,6 +15,7 @@ use super::rendered::RenderedRun;
 use super::settings::{Goal, StateLocation, tool_words};
 use super::steps::{auxiliary, closed, done};
 use super::stream::{ToolOutput, progress_of};
+use super::variables::quoted_texts;
 use super::version::{ToolVersion, version_command};
 use crate::configurator::template::error_outcome;
 use crate::expr::Error;
@@ -152,9 +153,9 @@ impl TerraformRun {
             (Stage::Show, Some(ActionResult::Run(output))) => {
                 let plan = output.stdout.whole().ok();
                 let found = plan.filter(|_| output.exit.is_ok());
-                let found = found.and_then(|plan| differences(&plan));
-                let found = found.unwrap_or_else(|| differences_of_output(&self.output));
                 let secrets = self.secrets();
+                let found = found.and_then(|plan| differences(&plan, &secrets));
+                let found = found.unwrap_or_else(|| differences_of_output(&self.output));
                 self.differences = found.iter().map(|text| secrets.redact(text)).collect();
                 Ok(self.collect(task))
             }
@@ -420,13 +421,14 @@ impl TerraformRun {
     }
 
     /// Returns the values of the secret variables.
-    fn secrets(&self) -> Secrets {
+    pub(super) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         if let Some((_, content)) = &self.rendered.secret {
-            let parsed = serde_json::from_str(&content.reveal().to_string());
-            let parsed: Option<serde_json::Value> = parsed.ok();
-            if let Some(parsed) = parsed {
-                secrets.gather(&Value::from(parsed).sensitive());
+            let text = content.reveal().to_string();
+            match serde_json::from_str::<serde_json::Value>(&text) {
+                Ok(parsed) => secrets.gather(&Value::from(parsed).sensitive()),
+                // A text of assignments: each of its texts may be a secret.
+                Err(_) => quoted_texts(&text).for_each(|text| secrets.add(text)),
             }
         }
         secrets

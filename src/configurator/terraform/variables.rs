@@ -84,3 +84,22 @@ fn escaped(json: serde_json::Value) -> serde_json::Value {
         other => other,
     }
 }
+
+/// Returns the texts in quotes of a file with variables.
+pub(super) fn quoted_texts(text: &str) -> impl Iterator<Item = String> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find('"')?;
+        let body = &rest[start + 1..];
+        let mut is_escaped = false;
+        let end = body.find(|c| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        })?;
+        rest = &body[end + 1..];
+        let quoted = format!("\"{}\"", &body[..end]);
+        let plain = serde_json::from_str(&quoted);
+        Some(plain.unwrap_or_else(|_| body[..end].to_owned()))
+    })
+}

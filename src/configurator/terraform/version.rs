@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     fn answer(text: &str, exit: Exit) -> ToolVersion {
-        let mut run = RunOutput::failed(Vec::new());
-        run.stdout = text.as_bytes().into();
+        let mut run = RunOutput::failed(text);
+        std::mem::swap(&mut run.stdout, &mut run.stderr);
         run.exit = exit;
         ToolVersion::of(&run)
     }

@@ -14,6 +14,6 @@ pub(super) use insertion::{Insertion, NewTemplate, with_templates};
 pub use request::{AddReport, AddRequest, AnsibleSource, NewNode};
 pub use run::add;
 pub(super) use run::{
-    check_free_name, check_name, check_readable, relative_path, save, value_of_text,
+    check_free_name, check_name, check_readable, is_recorded, relative_path, save, value_of_text,
 };
 pub(super) use terraform::{TerraformNode, VariableValue, terraform_template};

@@ -304,7 +304,7 @@ pub fn check_readable(session: &Session, path: &Path) -> Result<(), Failure> {
 pub fn check_free_name(session: &Session, name: &str) -> Result<(), Failure> {
     let place = if session.service.topology.nodes.contains_key(name) {
         "the model has a node template"
-    } else if has_instance(&session.manifest.status(), name, 0) {
+    } else if is_recorded(session, name) {
         "the record has an instance"
     } else {
         return Ok(());
@@ -312,6 +312,11 @@ pub fn check_free_name(session: &Session, name: &str) -> Result<(), Failure> {
     let message = format!("{place} `{name}` already");
     let help = "choose another name with `--name`".to_owned();
     Err(Failure::new(FailureKind::Refused, message, Some(help)))
+}
+
+/// Returns true if the record has an instance with a name.
+pub fn is_recorded(session: &Session, name: &str) -> bool {
+    has_instance(&session.manifest.status(), name, 0)
 }
 
 fn has_instance(status: &Value, name: &str, depth: usize) -> bool {

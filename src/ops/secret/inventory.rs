@@ -12,7 +12,10 @@ use crate::yaml::{Node, Route, tagged_nodes};
 /// The tags of values in a vault.
 pub(super) const VAULT_TAGS: [&str; 3] = ["!vault", "!vault-json", "!vault-binary"];
 /// The folders that hold no secrets of the project, or only copies of them.
-const SKIPPED: [&str; 4] = [".git", "planned", "active", "node_modules"];
+const SKIPPED: [&str; 3] = [".git", "planned", "node_modules"];
+/// The folder with files of tasks, and those in it that can have states of tools.
+const ACTIVE: &str = "active";
+const STATE_FOLDERS: [&str; 3] = ["secrets", "artifacts", ENCRYPTED_FOLDER];
 /// The folder with encrypted copies of files.
 const ENCRYPTED_FOLDER: &str = ".secrets";
 /// The maximum depth of folders.
@@ -113,7 +116,11 @@ impl Inventory {
         let mut inventory = Self::default();
         let mut open = vec![(project.to_owned(), 0)];
         while let Some((folder, depth)) = open.pop() {
+            let is_active = folder.ends_with(ACTIVE);
             for entry in fs::list(&folder)? {
+                if is_active && !STATE_FOLDERS.contains(&entry.name.as_str()) {
+                    continue;
+                }
                 match entry.kind {
                     EntryKind::Folder
                         if depth < MAX_DEPTH && !SKIPPED.contains(&entry.name.as_str()) =>

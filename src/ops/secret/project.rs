@@ -9,8 +9,8 @@ use super::inventory::SealedLeaf;
 use crate::ops::failure::{Failure, FailureKind};
 use crate::project::{enclosing_project, keys_of_folder};
 use crate::secret::{
-    AgeError, Identities, Keys, ReaderPolicy, SealedValue, TransactionError, VaultSecret,
-    finish_interrupted, is_age_text, plain_json, seal,
+    AgeError, Identities, Keys, ReaderPolicy, SealedValue, StateKeys, TransactionError,
+    VaultSecret, finish_interrupted, is_age_text, plain_json, seal,
 };
 use crate::session::{SessionOptions, current_dir};
 use crate::system::env::Env;
@@ -158,10 +158,27 @@ impl SecretProject {
         let subject = format!("`{}`", path.display());
         if is_age_text(bytes) {
             let opened = self.keys.age().open_file(bytes, folder, &subject);
+            if opened.is_err()
+                && let Some(state) = self.open_state(bytes, path)
+            {
+                return Ok(state);
+            }
             return opened.map_err(|error| (error.to_string(), error.help()));
         }
         let opened = self.keys.open(&String::from_utf8_lossy(bytes));
         opened.map_err(|error| (error.to_string(), Some(error.help())))
+    }
+}
+
+impl SecretProject {
+    /// Decrypts the state of a tool, which may be encrypted to the key of this clone.
+    fn open_state(&self, bytes: &[u8], path: &Path) -> Option<Zeroizing<Vec<u8>>> {
+        let mut folders = path.ancestors();
+        let ensemble = folders
+            .find(|folder| folder.ends_with("active"))?
+            .parent()?;
+        let keys = StateKeys::new(self.keys.clone(), ensemble);
+        keys.open(path, bytes).ok()
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::inventory::{
-    Inventory, SealedLeaf, SecretFile, SecretScheme, read_secrets, whole_place,
+    Inventory, SealedLeaf, SecretFile, SecretScheme, read_secrets, sealed_leaf, whole_place,
 };
 use super::project::{SecretProject, seal_bytes};
 use super::set::lock_manifest;
@@ -13,8 +13,8 @@ use super::text_file::{TextFile, relative};
 use super::verify::SecretProblem;
 use crate::ops::failure::{Failure, FailureKind};
 use crate::secret::{
-    AgeRecipient, FileChange, Keys, ReaderPolicy, RotationDebt, SealedValue, VaultSecret,
-    encrypt_age, password_variable, write_all_or_none,
+    AgeRecipient, FileChange, Keys, ReaderPolicy, RotationDebt, SealedValue, VaultSecret, clear_of,
+    encrypt_age, password_variable, payload_of, sealed_document, write_all_or_none,
 };
 use crate::system::env::Env;
 use crate::system::{clock, fs};
@@ -184,7 +184,12 @@ impl Planner<'_> {
             return Ok(());
         }
         self.plan.values += new.len();
-        let changed = text.with_values(&new)?;
+        let changed = match new.as_slice() {
+            [root] if root.route == Route::default() => {
+                sealed_document(root.tag, root.value.as_str().unwrap_or_default())
+            }
+            _ => text.with_values(&new)?,
+        };
         self.change(&text.path, text.text().as_bytes(), changed.into_bytes());
         Ok(())
     }
@@ -263,7 +268,10 @@ impl Planner<'_> {
             }
         };
         let new = match (&password, index) {
-            (Some(password), _) => seal_bytes(&plain, password)?,
+            (Some(password), _) => {
+                let inner = self.state_in_copy(path, bytes, &plain, password)?;
+                seal_bytes(inner.as_ref().unwrap_or(&plain), password)?
+            }
             (None, Some(index)) => {
                 let names: Vec<String> = self.policies[index].old.readers.keys().cloned().collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -277,6 +285,30 @@ impl Planner<'_> {
         self.plan.whole_files += 1;
         self.change(path, bytes, new.into_bytes());
         Ok(())
+    }
+
+    /// Returns the content of a copy with the state of a tool, which is encrypted once more in itself, for the new
+    /// password. None for another copy.
+    fn state_in_copy(
+        &self,
+        path: &Path,
+        sealed: &[u8],
+        plain: &[u8],
+        password: &VaultSecret,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
+        let content = clear_of(path, sealed, plain);
+        let Ok(file) = TextFile::of_bytes(path, content.to_vec()) else {
+            return Ok(None);
+        };
+        let Some(leaf) = sealed_leaf(&file.root, &Route::default()) else {
+            return Ok(None);
+        };
+        let Ok(opened) = self.project.keys().open(leaf.text()) else {
+            return Ok(None);
+        };
+        let tag = static_tag(&leaf.tag);
+        let text = sealed_document(tag, &seal_bytes(&opened, password)?);
+        Ok(Some(payload_of(path, text.as_bytes())))
     }
 
     /// Replaces the password in the files of this computer.

@@ -4,6 +4,7 @@
 //! and `quiet_job` records them as a deploy would have.
 
 mod digits;
+mod earlier;
 mod nodes;
 mod quiet_job;
 mod request;

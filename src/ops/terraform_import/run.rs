@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::earlier::{EarlierImport, WantedFile};
 use super::nodes::{PartNode, part_nodes};
 use super::quiet_job::record_adopted;
 use super::request::{ImportReport, ImportRequest};
@@ -37,13 +38,13 @@ pub fn import(request: &ImportRequest) -> Result<ImportReport, Failure> {
     let location = session::find(&request.session)?;
     let session = session::load(location.clone(), &request.session)?;
     let draft = Draft::of(request, &session)?;
-    let inserted = draft.inserted(&session)?;
     let paths = draft.paths(&session);
-    if let Some(existing) = paths.iter().find(|path| fs::exists(path)) {
-        let message = format!("`{}` exists already", existing.display());
-        let help = "choose another name with `--name`, or remove the file if an interrupted import left it".to_owned();
-        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+    let earlier = draft.earlier_import(&session, &paths)?;
+    if let Some(EarlierImport::Templates | EarlierImport::Record) = earlier {
+        return go_on(request, &session, &draft, &paths, earlier);
     }
+    draft.check_names(&session)?;
+    let inserted = draft.inserted(&session)?;
     save(&location, &session, &inserted, true)?;
     let mut report = draft.report(&session, &inserted, &paths);
     if request.dry_run {
@@ -62,6 +63,38 @@ pub fn import(request: &ImportRequest) -> Result<ImportReport, Failure> {
     match written {
         Ok(job) => report.job = Some(job),
         Err(failure) => return Err(undo(&session, &inserted, &files, failure)),
+    }
+    Ok(report)
+}
+
+/// Ends an import that was cut off after it had written the node templates.
+fn go_on(
+    request: &ImportRequest,
+    session: &Session,
+    draft: &Draft,
+    paths: &[PathBuf],
+    earlier: Option<EarlierImport>,
+) -> Result<ImportReport, Failure> {
+    let text = session.manifest.text();
+    let is_own = |line: &str| line.trim_end() == format!("{}:", draft.name);
+    let line = text.lines().position(|line| is_own(line.trim_start()));
+    let present = Insertion {
+        text: text.to_owned(),
+        line: line.map_or(1, |line| line + 1),
+        added: String::new(),
+    };
+    let mut report = draft.report(session, &present, paths);
+    report.dry_run = request.dry_run;
+    if earlier == Some(EarlierImport::Record) {
+        report.notes.push(format!(
+            "`{}` was imported before, so nothing was changed",
+            draft.name
+        ));
+        return Ok(report);
+    }
+    if !request.dry_run {
+        let job = record_adopted(request, draft.adopted(), &draft.parts, &mut report.notes)?;
+        report.job = Some(job);
     }
     Ok(report)
 }
@@ -121,9 +154,6 @@ impl Draft {
             variables: &variables.values,
             about: &about,
         });
-        for taken in std::iter::once(&name).chain(parts.iter().map(|part| &part.name)) {
-            check_free_name(session, taken)?;
-        }
         let mut notes = variables.notes;
         notes.extend(remarks(&state, &module));
         let lock = folder.join(LOCK_FILE);
@@ -145,6 +175,34 @@ impl Draft {
             parts,
             notes,
         })
+    }
+
+    fn check_names(&self, session: &Session) -> Result<(), Failure> {
+        let parts = self.parts.iter().map(|part| &part.name);
+        let mut names = std::iter::once(&self.name).chain(parts);
+        names.try_for_each(|name| check_free_name(session, name))
+    }
+
+    /// Returns the state as the node template needs it, in clear text.
+    fn clear_state(&self) -> zeroize::Zeroizing<Vec<u8>> {
+        let names: Vec<String> = self.outputs.iter().map(|(name, _)| name.clone()).collect();
+        zeroize::Zeroizing::new(wrapped_state(&self.state, &names))
+    }
+
+    /// Returns how far an earlier run of the same import came. None if there was none.
+    fn earlier_import(
+        &self,
+        session: &Session,
+        paths: &[PathBuf],
+    ) -> Result<Option<EarlierImport>, Failure> {
+        let clear = self.clear_state();
+        let state = WantedFile {
+            path: &paths[0],
+            content: &clear,
+        };
+        let lock = paths.get(1).zip(self.provider_lock.as_ref());
+        let lock = lock.map(|(path, content)| WantedFile { path, content });
+        EarlierImport::find(session, &self.name, state, lock)
     }
 
     /// Returns the manifest with the new templates.
@@ -171,8 +229,7 @@ impl Draft {
         paths: Vec<PathBuf>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<NewFile>, Failure> {
-        let names: Vec<String> = self.outputs.iter().map(|(name, _)| name.clone()).collect();
-        let clear = zeroize::Zeroizing::new(wrapped_state(&self.state, &names));
+        let clear = self.clear_state();
         let keys = StateKeys::new(session.location.keys.clone(), session.manifest.base_dir());
         let sealed = keys.seal(&clear).map_err(|reason| {
             let message = format!("the state cannot be encrypted: {reason}");

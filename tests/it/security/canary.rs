@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 use crate::support::{Run, TestEnv};
 
 /// Secrets with characters that encoders treat in their own ways.
-const SECRETS: [&str; 5] = [
+pub(super) const CANARIES: [&str; 5] = [
     "hush-7431-quietly-now-2x",
     "w4\"k'Z\\q$(x)&9{~}=+/",
     "first of it: 5521 kettle\nsecond of it: 8813 saucer",
@@ -25,7 +25,7 @@ const SECRETS: [&str; 5] = [
 ];
 
 /// Prints the secret from the variable `S`, or from the standard input, in the form of the first argument.
-const ENCODER: &str = r#"
+pub(super) const ENCODER: &str = r#"
 import base64, json, os, shlex, sys, urllib.parse
 s = sys.stdin.read() if sys.argv[2:] else os.environ["S"]
 forms = {
@@ -43,7 +43,7 @@ print("before\nanswer:", forms[sys.argv[1]](), "\nafter", file=out)
 sys.exit(3 if sys.argv[2:3] == ["fail"] else 0)
 "#;
 
-const FORMS: [&str; 8] = [
+pub(super) const FORMS: [&str; 8] = [
     "raw", "base64", "hex", "upper", "half", "json", "url", "shell",
 ];
 
@@ -99,16 +99,16 @@ pub(super) fn is_leaked(secret: &str, bytes: &[u8]) -> bool {
 }
 
 /// A search for the signs of all secrets.
-struct Canary(AhoCorasick);
+pub(super) struct Canary(AhoCorasick);
 
 impl Canary {
-    fn new() -> Self {
-        let signs: BTreeSet<String> = SECRETS.iter().flat_map(|secret| signs(secret)).collect();
+    pub(super) fn new() -> Self {
+        let signs: BTreeSet<String> = CANARIES.iter().flat_map(|secret| signs(secret)).collect();
         Self(AhoCorasick::new(signs).unwrap())
     }
 
     #[track_caller]
-    fn is_not_in(&self, bytes: &[u8], place: &str) {
+    pub(super) fn is_not_in(&self, bytes: &[u8], place: &str) {
         let text = String::from_utf8_lossy(bytes).to_lowercase();
         if let Some(found) = self.0.find(&text) {
             panic!("{place} shows `{}`:\n{text}", &text[found.range()]);
@@ -116,13 +116,13 @@ impl Canary {
     }
 
     #[track_caller]
-    fn is_not_shown(&self, run: &Run) {
+    pub(super) fn is_not_shown(&self, run: &Run) {
         self.is_not_in(run.all().as_bytes(), &run.command);
     }
 
     /// Checks all files below the folder of the environment, with the objects of git.
     #[track_caller]
-    fn is_in_no_file(&self, env: &TestEnv, what: &str) {
+    pub(super) fn is_in_no_file(&self, env: &TestEnv, what: &str) {
         let root = env.work().join("..");
         let mut open = vec![root];
         while let Some(folder) = open.pop() {
@@ -150,14 +150,14 @@ impl Canary {
 }
 
 /// Reads the command lines of all processes until it is ended.
-struct CommandLines {
+pub(super) struct CommandLines {
     ended: Arc<AtomicBool>,
     thread: JoinHandle<()>,
     seen: Arc<Mutex<Vec<u8>>>,
 }
 
 impl CommandLines {
-    fn watch() -> Self {
+    pub(super) fn watch() -> Self {
         let (ended, seen) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let thread = std::thread::spawn({
             let (ended, seen) = (Arc::clone(&ended), Arc::clone(&seen));
@@ -175,7 +175,7 @@ impl CommandLines {
         }
     }
 
-    fn end(self) -> Vec<u8> {
+    pub(super) fn end(self) -> Vec<u8> {
         self.ended.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
         std::mem::take(&mut self.seen.lock().unwrap())
@@ -193,8 +193,9 @@ fn add_command_lines(seen: &Mutex<Vec<u8>>) {
         {
             let line = fs::read(Path::new("/proc").join(name).join("cmdline"));
             let line = line.unwrap_or_default();
-            if String::from_utf8_lossy(&line).contains("encode.py") || line.starts_with(b"/bin/sh")
-            {
+            let text = String::from_utf8_lossy(&line);
+            let programs = ["encode.py", "terraform", "ansible"];
+            if programs.iter().any(|it| text.contains(it)) || line.starts_with(b"/bin/sh") {
                 found.extend(line);
                 found.push(b'\n');
             }
@@ -266,7 +267,7 @@ refused:
 fn ensemble(nodes: &str) -> String {
     let declared =
         |number: usize| format!("        pw{number}: {{type: string, sensitive: true}}\n");
-    let inputs: String = (0..SECRETS.len()).map(declared).collect();
+    let inputs: String = (0..CANARIES.len()).map(declared).collect();
     format!(
         "apiVersion: unfurl/v1alpha1
 kind: Ensemble
@@ -294,8 +295,8 @@ fn environment(nodes: &str) -> TestEnv {
         &STATE.replace("WORK", &work.display().to_string()),
     );
     let mut inputs = String::from("pw0: ");
-    inputs.push_str(&serde_json::to_string(SECRETS[0]).unwrap());
-    for (number, secret) in SECRETS.iter().enumerate().skip(1) {
+    inputs.push_str(&serde_json::to_string(CANARIES[0]).unwrap());
+    for (number, secret) in CANARIES.iter().enumerate().skip(1) {
         inputs.push_str(&format!(
             "\npw{number}: {{eval: {{sensitive: {{get_env: PW{number}}}}}}}"
         ));
@@ -316,7 +317,7 @@ fn environment(nodes: &str) -> TestEnv {
 #[test]
 fn s4_no_form_of_a_secret_leaves_its_task() {
     let mut nodes = String::new();
-    for secret in 0..SECRETS.len() {
+    for secret in 0..CANARIES.len() {
         let task = format!(
             "implementation: Template, inputs: {{run: {{eval: {{file: kept-{secret}.txt, contents: {{eval: .::pw}}}}}}, \
              done: {{status: ok}}}}"
@@ -325,7 +326,7 @@ fn s4_no_form_of_a_secret_leaves_its_task() {
     }
     for (place, form) in FORMS.iter().enumerate() {
         for (way, (name, task)) in TASKS.iter().enumerate() {
-            let secret = (place + way) % SECRETS.len();
+            let secret = (place + way) % CANARIES.len();
             let requirement = format!("requirements: [{{dependency: writer{secret}}}]");
             let task = task.replace("SECRET", &secret.to_string());
             nodes.push_str(&node(
@@ -380,7 +381,7 @@ fn s4_a_killed_job_leaves_no_form_of_a_secret() {
     for (place, form) in FORMS.iter().enumerate().skip(1).step_by(3) {
         let task = "implementation: {primary: Shell, environment: {S: {eval: .::pw}}}, inputs: \
                     {command: 'python3 encode.py FORM; echo done >kept-mark; sleep 60'}";
-        let env = environment(&node("env-base64", place % SECRETS.len(), form, task, ""));
+        let env = environment(&node("env-base64", place % CANARIES.len(), form, task, ""));
         let words = "--logfile all.log deploy --approve --var-file vars.yaml";
         let started = env.start(words.split(' '));
         env.wait_for("kept-mark");

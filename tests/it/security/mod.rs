@@ -2,6 +2,7 @@
 //! `docs/security.md`.
 
 mod canary;
+mod canary_tools;
 mod commands;
 mod downloads;
 mod expressions;

@@ -167,6 +167,37 @@ fn resources_that_the_state_lacks_are_named_with_the_command_that_imports_them()
 }
 
 #[test]
+fn after_the_loss_of_the_private_folder_the_journal_names_what_the_state_lacks() {
+    requires!("terraform");
+    let env = env();
+    let started = env.start(["deploy", "--approve"]);
+    let folder = wait_for("the private folder", || env.private_folders().pop());
+    wait_for("the first complete resource", || {
+        let journals = files_with(&env.work().join(".unfurl"), "Creation complete");
+        let all = files_with(&env.work(), "Creation complete");
+        (!journals.is_empty() || !all.is_empty()).then_some(())
+    });
+    // Everything ends at once, and memory is lost.
+    let pid = wait_for("the tool", || process_of(folder.to_str().unwrap()));
+    kill(Pid::from_raw(pid), Signal::SIGSTOP).unwrap();
+    started.signal(Signal::SIGKILL);
+    kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    started.ends();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let run = env.unfurl(["check", "--approve"]);
+    let first = env.read("made").lines().next().unwrap().to_owned();
+    let import = format!("terraform import terraform_data.a {first}");
+    let run = run.says(&["these resources of `tf` exist, but no state of it is stored here"]);
+    assert!(run.all().contains(&import), "{run}");
+    // The record of the operation in doubt says the same.
+    assert!(
+        !files_with(&env.work().join("jobs"), &import).is_empty(),
+        "{run}"
+    );
+    env.has_nowhere(SECRET);
+}
+
+#[test]
 fn an_interrupt_ends_the_tool_and_keeps_its_state() {
     requires!("terraform");
     let env = env();

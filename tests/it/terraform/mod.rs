@@ -7,6 +7,7 @@ mod crash;
 mod cycle;
 mod hands;
 mod modules;
+mod plans;
 mod problems;
 mod secrets;
 

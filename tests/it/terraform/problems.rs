@@ -67,19 +67,26 @@ fn a_missing_tool_is_named_with_what_to_do() {
     assert_ne!(run.code, 0, "{run}");
     run.says(&["`no-such-tool`", "was not found on PATH", "install"]);
     assert_eq!(env.status(), "pending");
+    let env = TerraformEnv::new(MAIN, "command: /no/such/tool");
+    let run = env.unfurl(["deploy", "--approve"]);
+    assert_ne!(run.code, 0, "{run}");
+    run.says(&["`/no/such/tool`", "does not exist", "install"]);
+    assert_eq!(env.status(), "pending");
 }
 
 #[test]
-fn a_tool_that_prints_no_json_is_called_too_old_and_its_last_lines_are_shown() {
-    let script =
-        "case $1 in init) exit 0;; esac\necho 'flag provided but not defined: -json' >&2; exit 1";
+fn a_tool_that_is_too_old_is_named_with_its_version_its_command_and_its_last_lines() {
+    let script = "case $1 in init) exit 0;; version) echo 'Terraform v0.12.31'; exit 0;; esac
+        echo 'flag provided but not defined: -json' >&2; exit 1";
     let env = with_tool(script);
     let run = env.unfurl(["deploy", "--approve"]);
     assert_ne!(run.code, 0, "{run}");
     run.says(&[
-        "Terraform 1.4",
+        "(version 0.12.31) failed: exit code 1",
+        "this version is too old; install Terraform 1.4",
         "flag provided but not defined: -json",
-        "exit code 1",
+        "the command was:",
+        "tool apply -json -input=false -auto-approve",
     ]);
     assert_eq!(env.status(), "unknown");
 }
@@ -89,8 +96,37 @@ fn a_tool_that_says_nothing_has_not_succeeded() {
     let env = with_tool("exit 0");
     let run = env.unfurl(["deploy", "--approve"]);
     assert_ne!(run.code, 0, "{run}");
-    run.says(&["printed no summary", "not known"]);
+    run.says(&[
+        "printed no summary",
+        "not known",
+        "version unknown, because `version` names neither Terraform nor OpenTofu",
+        "the command was:",
+    ]);
     assert_eq!(env.status(), "unknown");
+}
+
+#[test]
+fn a_tool_that_prints_nonsense_is_reported_with_its_last_lines_and_a_masked_command() {
+    let script = "case $1 in init) exit 0;; version) echo 'OpenTofu v1.9.0'; exit 0;; esac
+        printf '\\377\\376\\n{\"@level\": 7}\\n[1, 2\\nabracadabra\\n'; exit 0";
+    let env = with_tool(script);
+    let tool = env.work().join("tool").display().to_string();
+    let text = env.read("ensemble.yaml");
+    let sealed = format!("command: {{eval: {{sensitive: [{tool}, -chdir=., -x=hunter2-word]}}}}");
+    env.write(
+        "ensemble.yaml",
+        &text.replace(&format!("command: {tool}"), &sealed),
+    );
+    env.write(
+        "tool",
+        &env.read("tool").replace("case $1", "shift 2\ncase $1"),
+    );
+    let run = env.unfurl(["deploy", "--approve"]);
+    assert_ne!(run.code, 0, "{run}");
+    assert!(!run.all().contains("hunter2-word"), "{run}");
+    run.says(&["(version 1.9.0)", "printed no summary", "abracadabra"]);
+    assert_eq!(env.status(), "unknown");
+    env.has_nowhere("hunter2-nothing");
 }
 
 #[test]
@@ -109,17 +145,26 @@ fn a_success_with_an_error_inside_is_a_failure() {
 
 #[test]
 fn a_tool_that_dies_by_a_signal_leaves_the_instance_in_doubt() {
-    let env = with_tool("case $1 in init) exit 0;; esac\nkill -SEGV $$");
+    let script = "case $1 in init) exit 0;; version) echo 'Terraform v1.5.7'; exit 0;; esac
+        echo 'panic: runtime error' >&2; kill -SEGV $$";
+    let env = with_tool(script);
     let run = env.unfurl(["deploy", "--approve"]);
     assert_ne!(run.code, 0, "{run}");
-    run.says(&["ended by signal 11"]);
+    run.says(&[
+        "ended by signal 11",
+        "(version 1.5.7)",
+        "panic: runtime error",
+        "tool apply -json",
+    ]);
     assert_eq!(env.status(), "unknown");
 }
 
 #[test]
 fn a_tool_that_hangs_is_ended_after_the_time_limit_of_the_operation() {
-    let env =
-        with_tool("case $1 in init) exit 0;; esac\ntrap 'exit 1' INT; while :; do sleep 0.1; done");
+    let env = with_tool(
+        "case $1 in init) exit 0;; version) echo 'Terraform v1.6.0'; exit 0;; esac
+            echo thinking; trap 'exit 1' INT; while :; do sleep 0.1; done",
+    );
     let text = env.read("ensemble.yaml");
     let text = text.replace(
         "implementation: Terraform",
@@ -128,7 +173,12 @@ fn a_tool_that_hangs_is_ended_after_the_time_limit_of_the_operation() {
     env.write("ensemble.yaml", &text);
     let run = env.unfurl(["deploy", "--approve"]);
     assert_ne!(run.code, 0, "{run}");
-    run.says(&["longer than its limit of 1 s"]);
+    run.says(&[
+        "longer than its limit of 1 s",
+        "(version 1.6.0)",
+        "thinking",
+        "tool apply -json",
+    ]);
 }
 
 #[test]
@@ -138,7 +188,12 @@ fn a_failed_init_shows_the_error_of_the_tool() {
     let env = TerraformEnv::new(main, "tfvars: {}");
     let run = env.unfurl(["deploy", "--approve"]);
     assert_ne!(run.code, 0, "{run}");
-    run.says(&["`terraform init` failed", "example.invalid/none/x"]);
+    run.says(&[
+        "`terraform init` (version ",
+        "failed: exit code 1",
+        "example.invalid/none/x",
+        "terraform init -input=false",
+    ]);
     assert_eq!(env.status(), "pending");
     assert_eq!(env.private_folders(), [] as [std::path::PathBuf; 0]);
 }

@@ -1,0 +1,247 @@
+//! Canaries in Terraform and Ansible: secrets that these tools print in many forms are found in no output, no file, no
+//! commit and no command line (S4).
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+use serde_json::{Value as Json, json};
+
+use super::canary::{CANARIES, Canary, CommandLines, ENCODER, FORMS};
+use crate::support::TestEnv;
+
+/// A module that nobody has told what is secret, so that Terraform prints all of it.
+const MODULE: &str = r#"
+resource "terraform_data" "x" {
+  for_each = local.forms
+  input    = local.secrets[each.value]
+  provisioner "local-exec" {
+    command     = "python3 WORK/encode.py ${each.key}"
+    environment = { S = local.secrets[each.value] }
+  }
+}
+output "whole" { value = var.pw0 }
+output "encoded" { value = { a = base64encode(var.pw0), b = [upper(var.pw0)] } }
+output "state" { value = terraform_data.x }
+output "declared" {
+  value     = var.pw4
+  sensitive = true
+}
+"#;
+
+/// A module whose resource fails and prints a secret meanwhile.
+const FAILING: &str = r#"
+resource "terraform_data" "x" {
+  input = var.pw1
+  provisioner "local-exec" {
+    command     = "python3 WORK/encode.py base64; python3 WORK/encode.py raw fail"
+    environment = { S = var.pw1 }
+  }
+}
+"#;
+
+/// The number of the secret for each form.
+fn of_forms() -> impl Iterator<Item = (&'static str, usize)> {
+    let forms = FORMS.iter().enumerate();
+    forms.map(|(place, form)| (*form, place % CANARIES.len()))
+}
+
+/// Returns a module with its variables.
+fn module(body: &str, work: &str) -> String {
+    let names: Vec<String> = (0..CANARIES.len()).map(|it| format!("pw{it}")).collect();
+    let mut text = String::new();
+    for name in &names {
+        text.push_str(&format!("variable \"{name}\" {{ type = string }}\n"));
+    }
+    let forms: Vec<String> = of_forms()
+        .map(|(form, at)| format!("{form} = {at}"))
+        .collect();
+    let values: Vec<String> = names.iter().map(|name| format!("var.{name}")).collect();
+    text.push_str(&format!(
+        "locals {{\n  forms   = {{ {} }}\n  secrets = [{}]\n}}\n",
+        forms.join(", "),
+        values.join(", ")
+    ));
+    text + &body.replace("WORK", work)
+}
+
+/// Returns a playbook that prints, returns and fails with secrets.
+///
+/// The commands get them through their input, because Ansible itself writes the `environment` of a task on a command line.
+fn playbook(work: &str) -> Json {
+    let items: Vec<Json> = of_forms()
+        .map(|(form, at)| json!({"form": form, "name": format!("pw{at}")}))
+        .collect();
+    let encode = |words: &str, secret: &str| {
+        let command = format!("python3 {work}/encode.py {words}");
+        json!({"cmd": command, "stdin": format!("{{{{ {secret} }}}}"), "stdin_add_newline": false})
+    };
+    json!([{
+        "vars_files": [format!("{work}/kept-vaulted.yml")],
+        "tasks": [
+            {"name": "print", "shell": encode("{{ item.form }} -", "lookup('vars', item.name)"), "loop": items,
+             "register": "printed"},
+            {"name": "show", "debug": {"msg": "{{ printed.results | map(attribute='stdout') | list }} {{ vaulted }}"}},
+            {"name": "refuse", "shell": encode("hex fail", "pw1"), "ignore_errors": true},
+            {"name": "tell", "set_fact": {"told": "{{ printed.results | map(attribute='stdout') | list }}",
+             "whole": "{{ pw3 }}", "opened": "{{ vaulted | b64encode }}"}},
+            {"name": "end {{ pw0 }}", "shell": encode("half fail", "vaulted"), "when": "fails | default(false) | bool"}
+        ]
+    }])
+}
+
+fn ensemble(work: &str) -> String {
+    let numbers = 0..CANARIES.len();
+    let declared: String = numbers
+        .clone()
+        .map(|it| format!("        pw{it}: {{type: string, sensitive: true}}\n"))
+        .collect();
+    let properties: String = numbers
+        .clone()
+        .map(|it| format!("pw{it}: {{get_input: pw{it}}}, "))
+        .collect();
+    let variables: String = numbers
+        .map(|it| format!("pw{it}: '{{{{ SELF.pw{it} }}}}', "))
+        .collect();
+    let node = |name: &str, kind: &str, inputs: &str, more: &str| {
+        format!(
+            "        {name}:
+          type: unfurl.nodes.Generic
+          properties: {{{properties}}}
+          interfaces:
+            defaults:
+              implementation: {kind}
+              inputs: {inputs}
+            Install: {{operations: {{check: }}}}
+            Standard:
+              operations:
+                configure: {more}
+                delete:
+"
+        )
+    };
+    let terraform = |body: &str| {
+        let main = json!(module(body, work));
+        format!("{{main: {{q: {main}}}, tfvars: {{{variables}}}}}")
+    };
+    let ansible = |fails: bool| {
+        let playbook = playbook(work);
+        format!("{{playbook: {{q: {playbook}}}, arguments: {{{variables} fails: {fails}}}}}")
+    };
+    let told = "{inputs: {resultTemplate: {attributes: {told: '{{ outputs.encoded }}', list: ['{{ outputs.whole }}', \
+                '{{ outputs.state }}']}}}, outputs: {declared: declared}}";
+    let facts = "{outputs: {told: told, whole: whole, opened: opened}}";
+    let nodes = [
+        node("tf", "Terraform", &terraform(MODULE), told),
+        node("tf-fails", "Terraform", &terraform(FAILING), ""),
+        node("ansible", "Ansible", &ansible(false), facts),
+        node("ansible-fails", "Ansible", &ansible(true), facts),
+    ];
+    format!(
+        "apiVersion: unfurl/v1alpha1
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      inputs:
+{declared}
+      node_templates:
+{}",
+        nodes.concat()
+    )
+}
+
+/// An ensemble in a repository whose secrets are in variables of the environment. The vault password is one of them, too.
+fn environment() -> TestEnv {
+    let mut env = TestEnv::new();
+    let work = env.work().canonicalize().unwrap().display().to_string();
+    env.write("ensemble.yaml", &ensemble(&work));
+    env.write("encode.py", ENCODER);
+    let mut inputs = String::new();
+    for (number, secret) in CANARIES.iter().enumerate() {
+        inputs.push_str(&format!(
+            "pw{number}: {{eval: {{sensitive: {{get_env: PW{number}}}}}}}\n"
+        ));
+        env = env.variable(&format!("PW{number}"), secret);
+    }
+    env.write("vars.yaml", &inputs);
+    seal_variables(&env);
+    env.write(
+        ".gitignore",
+        "vars.yaml\nkept-*\njobs\nplanned\nactive\nlocal\n*.log\nfailed\n",
+    );
+    env.git(&["init", "-q"]);
+    env.git(&["add", "."]);
+    env.git(&["commit", "-qm", "start"]);
+    env.variable("UNFURL_VAULT_DEFAULT_PASSWORD", CANARIES[0])
+        .variable("CHECKPOINT_DISABLE", "1")
+        .without("TF_CLI_CONFIG_FILE")
+}
+
+/// Writes a file of variables that is encrypted with the password of the project.
+fn seal_variables(env: &TestEnv) {
+    let password = env.work().join("kept-password");
+    std::fs::write(&password, CANARIES[0]).unwrap();
+    let variables = json!({"vaulted": CANARIES[3]});
+    env.write("kept-vaulted.yml", &variables.to_string());
+    let mut sealing = Command::new("ansible-vault");
+    sealing.args(["encrypt", "--vault-id"]);
+    sealing.arg(format!("default@{}", password.display()));
+    sealing.arg(env.work().join("kept-vaulted.yml"));
+    let sealed = sealing.env("HOME", env.work()).output().unwrap();
+    assert!(sealed.status.success(), "{sealed:?}");
+    std::fs::remove_file(password).unwrap();
+}
+
+#[test]
+fn s4_no_form_of_a_secret_leaves_terraform_and_ansible() {
+    requires!("terraform", "ansible-playbook", "git");
+    let canary = Canary::new();
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(memory.path(), mode).unwrap();
+    let env = environment().variable("XDG_RUNTIME_DIR", memory.path().to_str().unwrap());
+    let lines = CommandLines::watch();
+    let deploy =
+        "-vv --logfile all.log deploy --approve --commit --jobexitcode never --var-file vars.yaml";
+    let run = env.unfurl(deploy.split(' ')).does_not_panic();
+    let lines = lines.end();
+    let seen = String::from_utf8_lossy(&lines);
+    for program in ["encode.py", "terraform", "ansible-playbook"] {
+        assert!(seen.contains(program), "{program}: {run}");
+    }
+    canary.is_not_in(&lines, "the command lines");
+    canary.is_not_shown(&run);
+    let status = |name: &str| {
+        let all = env.ensemble();
+        let state = &all["status"]["instances"][name]["readyState"]["local"];
+        state.as_str().unwrap_or_default().to_owned()
+    };
+    let all = ["tf", "tf-fails", "ansible", "ansible-fails"].map(status);
+    assert_eq!(all, ["ok", "error", "ok", "error"], "{run}");
+    canary.is_in_no_file(&env, "after the deploy");
+    // The drift of another value is looked for, and shown without it.
+    let env = env.variable("PW0", CANARIES[2]);
+    for command in [
+        "plan --var-file vars.yaml",
+        "check --approve --var-file vars.yaml --jobexitcode never",
+        "drift --var-file vars.yaml",
+        "drift --var-file vars.yaml --output json",
+        "status --output json",
+        "status --query ::tf::told",
+        "status --query ::ansible::told",
+        "history",
+        "explain tf",
+        "explain ansible-fails",
+        "export",
+        "teardown --approve --commit --var-file vars.yaml --jobexitcode never",
+    ] {
+        let run = env.unfurl(command.split(' ')).does_not_panic();
+        canary.is_not_shown(&run);
+    }
+    canary.is_in_no_file(&env, "at the end");
+    let left: Vec<_> = std::fs::read_dir(memory.path().join("unfurl"))
+        .unwrap()
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
