@@ -9,6 +9,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use super::derivation::derive_slowly;
 use crate::system::random;
 use crate::value::hex;
 
@@ -176,7 +177,7 @@ struct DerivedKeys(Zeroizing<[u8; 80]>);
 impl DerivedKeys {
     fn new(password: &str, salt: &[u8]) -> Self {
         let mut derived = Zeroizing::new([0; 80]);
-        pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), salt, HASH_ROUNDS, &mut *derived);
+        derive_slowly(password.as_bytes(), salt, HASH_ROUNDS, &mut *derived);
         Self(derived)
     }
 

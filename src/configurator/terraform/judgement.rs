@@ -119,9 +119,10 @@ fn named(command: &str, version: Option<String>) -> String {
 pub(super) fn unusable_tool(task: &TaskView<'_>, tool: &[String]) -> Option<String> {
     let name = tool.first()?;
     let path = Path::new(name);
-    let is_found = match name.contains('/') {
-        true => !path.is_absolute() || task.local_context().exists(path),
-        false => task.has_program(name),
+    let is_found = if name.contains('/') {
+        !path.is_absolute() || task.local_context().exists(path)
+    } else {
+        task.has_program(name)
     };
     (!is_found).then(|| missing_tool(tool))
 }
