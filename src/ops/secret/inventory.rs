@@ -14,7 +14,7 @@ pub(super) const VAULT_TAGS: [&str; 3] = ["!vault", "!vault-json", "!vault-binar
 /// The folders that hold no secrets of the project, or only copies of them.
 const SKIPPED: [&str; 3] = [".git", "planned", "node_modules"];
 /// The folder with files of tasks, and those in it that can have states of tools.
-const ACTIVE: &str = "active";
+pub(super) const ACTIVE: &str = "active";
 const STATE_FOLDERS: [&str; 3] = ["secrets", "artifacts", ENCRYPTED_FOLDER];
 /// The folder with encrypted copies of files.
 const ENCRYPTED_FOLDER: &str = ".secrets";

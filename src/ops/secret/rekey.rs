@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
 use super::inventory::{
-    Inventory, SealedLeaf, SecretFile, SecretScheme, read_secrets, sealed_leaf, whole_place,
+    ACTIVE, Inventory, SealedLeaf, SecretFile, SecretScheme, read_secrets, sealed_leaf, whole_place,
 };
 use super::project::{SecretProject, seal_bytes};
 use super::set::lock_manifest;
@@ -398,6 +398,16 @@ impl Planner<'_> {
     /// Notes that removed readers could read a value.
     fn owe(&mut self, index: usize, file: &Path, name: &str, readers: &[&str]) {
         let change = &mut self.policies[index];
+        if is_of_job(file) {
+            let is_kept = |reader: &&str| change.new.readers.contains_key(*reader);
+            let note = "a removed reader may have kept files of `active`, such as states of tools: change the secrets in them \
+                        with their own tools";
+            let is_known = self.plan.notes.iter().any(|known| known == note);
+            if !is_known && !readers.iter().all(is_kept) {
+                self.plan.notes.push(note.to_owned());
+            }
+            return;
+        }
         let file = relative(change.new.project(), file);
         for reader in readers {
             let is_removed = !change.new.readers.contains_key(*reader)
@@ -417,6 +427,11 @@ impl Planner<'_> {
             }
         }
     }
+}
+
+/// Returns true for a file that jobs write, for which no command sets a new value.
+fn is_of_job(file: &Path) -> bool {
+    file.iter().any(|part| part == ACTIVE)
 }
 
 /// Returns a policy with the readers of the request.

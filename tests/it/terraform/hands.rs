@@ -146,7 +146,14 @@ fn a_second_reader_goes_on_from_the_state() {
     assert_eq!(id_of(&id), id_of(&env.read("ensemble/ensemble.yaml")));
     let lineages = files_with(env.work().parent().unwrap(), "\"lineage\"");
     assert_eq!(lineages, [] as [std::path::PathBuf; 0]);
-    // The first reader goes on from what the second one wrote.
+    // The first reader goes on from what the second one wrote, and removes the second one.
+    std::fs::write(identity(&env), &own_key).unwrap();
+    env.unfurl(["secret", "rekey", "--approve", "--remove-reader", "bob"])
+        .succeeds()
+        .says(&["a removed reader may have kept files of `active`"]);
+    std::fs::write(identity(&env), &key_of_bob).unwrap();
+    let run = env.unfurl(["teardown", "--approve", "ensemble"]);
+    assert_ne!(run.code, 0, "{run}");
     std::fs::write(identity(&env), &own_key).unwrap();
     let run = env.unfurl(["teardown", "--approve", "ensemble"]).succeeds();
     run.says(&["terraform_data.x: Destruction complete"]);
