@@ -9,6 +9,8 @@ mod combinatorics;
 mod conversion;
 mod cycler;
 mod dates;
+#[cfg(test)]
+mod dialect_tests;
 mod document;
 mod document_functions;
 mod engine;

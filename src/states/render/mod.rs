@@ -5,6 +5,8 @@
 //! missing facts are returned as [`RenderError::Needs`].
 
 mod call;
+#[cfg(test)]
+mod dialect_tests;
 mod filters;
 mod functions;
 mod machine_functions;
