@@ -46,6 +46,7 @@ mod text;
 mod text_layout;
 mod undefined;
 mod variables;
+mod variadic;
 mod vault;
 
 pub use document::{DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary};

@@ -6,6 +6,7 @@ use super::document_functions::{CHANGING_FUNCTIONS, STATEMENT_FUNCTION};
 use super::mutable::MUTABLE_FUNCTION;
 use super::operators::rewrite_operators;
 use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION};
+use super::variadic::rewrite_macros;
 
 /// The variable that receives the result of an inserted size check.
 const CHECK_RESULT: &str = "__kept";
@@ -49,7 +50,10 @@ pub(super) fn prepare_source<'a>(
     text: &'a str,
     delimiters: &Delimiters,
 ) -> Cow<'a, str> {
-    let rewritten = rewrite_operators(text, delimiters);
+    let rewritten = match rewrite_macros(text, delimiters) {
+        Cow::Borrowed(text) => rewrite_operators(text, delimiters),
+        Cow::Owned(text) => Cow::Owned(rewrite_operators(&text, delimiters).into_owned()),
+    };
     match rewritten {
         Cow::Borrowed(text) => prepare_rewritten(backslashes, text, delimiters),
         Cow::Owned(text) => {

@@ -19,6 +19,7 @@ use crate::value::{Handle, Map, Value};
 
 use super::ordered_maps::OrderedMaps;
 use super::parts::PartsWriter;
+use super::variadic::VARIADIC_FUNCTION;
 
 /// The variables of one rendering. Resolved names are cached.
 pub(super) struct Variables {
@@ -192,7 +193,7 @@ pub(super) const CHECK_FUNCTION: &str = "__checked";
 pub(super) const COUNT_FUNCTION: &str = "__counted";
 
 /// The global functions of the engine, which are not variables.
-pub(in crate::expr) const GLOBALS: [&str; 15] = [
+pub(in crate::expr) const GLOBALS: [&str; 16] = [
     "range",
     "dict",
     "debug",
@@ -208,6 +209,7 @@ pub(in crate::expr) const GLOBALS: [&str; 15] = [
     "undef",
     CHECK_FUNCTION,
     COUNT_FUNCTION,
+    VARIADIC_FUNCTION,
 ];
 
 /// The variables in the form of an engine object.

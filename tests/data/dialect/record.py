@@ -6,10 +6,11 @@ Each line of `dialect.tsv` has four fields, separated by tabs: a template, Salt'
 answer is a JSON text, `!` for an error, or empty if it was not asked. The script renders the first field
 and writes the second and third; it keeps the note, which says why this program gives an error instead.
 """
+import collections
 import json
 import logging
+import tempfile
 import pathlib
-import sys
 import warnings
 
 logging.disable(logging.CRITICAL)
@@ -54,18 +55,16 @@ class Minion:
         )
 
     def render(self, template):
-        opts = dict(self.opts, grains=json.loads(json.dumps(GRAINS)), pillar=json.loads(json.dumps(PILLAR)))
-        functions = self.functions()
-        functions.pack["__grains__"] = opts["grains"]
-        functions.pack["__pillar__"] = opts["pillar"]
+        grains, pillar = json.loads(json.dumps(GRAINS)), ordered(PILLAR)
+        opts = dict(self.opts, grains=grains, pillar=pillar)
         answer = salt.utils.templates.JINJA(
             template,
             from_str=True,
             to_str=True,
             context={},
-            salt=functions,
-            grains=opts["grains"],
-            pillar=opts["pillar"],
+            salt=salt.loader.minion_mods(opts, utils=salt.loader.utils(opts)),
+            grains=grains,
+            pillar=pillar,
             opts=opts,
             saltenv="base",
             sls="main",
@@ -73,11 +72,10 @@ class Minion:
         )
         return json.dumps(answer["data"], ensure_ascii=False) if answer["result"] else "!"
 
-    def functions(self):
-        import copy
 
-        opts = dict(self.opts, grains=copy.deepcopy(GRAINS), pillar=copy.deepcopy(PILLAR))
-        return salt.loader.minion_mods(opts, utils=salt.loader.utils(opts))
+def ordered(value):
+    """Returns a copy of the value with the maps that the YAML renderer of pillar files makes."""
+    return json.loads(json.dumps(value), object_pairs_hook=collections.OrderedDict)
 
 
 def plain(value):
@@ -99,8 +97,6 @@ def native(environment, template):
 
 
 def main():
-    import tempfile
-
     environment = jinja2.nativetypes.NativeEnvironment(
         undefined=jinja2.StrictUndefined,
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
@@ -125,4 +121,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,0 +1,227 @@
+//! Macros that use `varargs` or `kwargs`, the surplus arguments of their calls. The engine refuses surplus
+//! arguments, so such a macro gets two more parameters, and an object that fills them takes its place.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use minijinja::State;
+use minijinja::value::{
+    Enumerator, Kwargs, Object, ObjectRepr, Tuple, Value as JinjaValue, from_args,
+};
+
+use super::error::Result;
+use super::mutable::MutableMaker;
+use super::preprocess::{Delimiters, expression_length};
+use super::variables::Variables;
+
+/// The name of the function that wraps a macro. The calls are inserted after the end of the macro.
+pub(super) const VARIADIC_FUNCTION: &str = "__variadic";
+
+/// The parameters that receive the surplus arguments.
+const SURPLUS: [&str; 2] = ["varargs", "kwargs"];
+
+/// The argument that holds the body of a `call` block.
+const CALLER: &str = "caller";
+
+/// A macro whose last two parameters receive the surplus arguments.
+#[derive(Debug)]
+struct VariadicMacro {
+    inner: JinjaValue,
+    /// The parameters that the author of the macro wrote.
+    parameters: Vec<String>,
+}
+
+/// Wraps a macro.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine passes arguments by value"
+)]
+pub(super) fn wrap(inner: JinjaValue) -> Result<JinjaValue> {
+    let parameters = inner.get_attr("arguments")?;
+    let parameters = parameters.try_iter()?.map(|name| name.to_string());
+    let parameters = parameters
+        .filter(|name| !SURPLUS.contains(&&**name))
+        .collect();
+    Ok(JinjaValue::from_object(VariadicMacro {
+        inner,
+        parameters,
+    }))
+}
+
+impl Object for VariadicMacro {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        match key.as_str()? {
+            "arguments" => Some(self.parameters.iter().map(String::as_str).collect()),
+            "catch_varargs" | "catch_kwargs" => Some(true.into()),
+            _ => self
+                .inner
+                .get_item(key)
+                .ok()
+                .filter(|it| !it.is_undefined()),
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(&["name", "arguments", CALLER])
+    }
+
+    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, args: &[JinjaValue]) -> Result<JinjaValue> {
+        let (args, named): (&[JinjaValue], Kwargs) = from_args(args)?;
+        let (own, more) = args.split_at(args.len().min(self.parameters.len()));
+        let mut passed = Vec::new();
+        let mut surplus = Vec::new();
+        for name in named.args() {
+            let is_own = name == CALLER || self.parameters.iter().any(|own| own == name);
+            let value: JinjaValue = named.get(name)?;
+            if is_own {
+                passed.push((name.to_owned(), value));
+            } else {
+                surplus.push((JinjaValue::from(name), value));
+            }
+        }
+        let surplus: JinjaValue = surplus.into_iter().collect();
+        let variables = Variables::from_state(state)?;
+        let surplus = MutableMaker::new(&variables).make_all(&[surplus])?;
+        let [varargs, kwargs] = SURPLUS.map(str::to_owned);
+        passed.push((varargs, JinjaValue::from(Tuple::from(more))));
+        passed.push((kwargs, surplus));
+        let mut all = own.to_vec();
+        all.push(passed.into_iter().collect::<Kwargs>().into());
+        self.inner.call(state, &all)
+    }
+
+    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.inner)
+    }
+}
+
+/// Adds the parameters to the macros of a template that need them. Borrows the text if there are none.
+pub(super) fn rewrite_macros<'a>(text: &'a str, delimiters: &Delimiters) -> Cow<'a, str> {
+    if !text.contains("macro") || !SURPLUS.iter().any(|name| text.contains(name)) {
+        return Cow::Borrowed(text);
+    }
+    let [block, _, comment] = &delimiters.0;
+    let mut output = String::with_capacity(text.len() + 128);
+    let mut rest = text;
+    // The names of the open macros that need the parameters.
+    let mut open: Vec<Option<&str>> = Vec::new();
+    while let Some(at) = rest.find(block[0].as_str()) {
+        let is_comment = rest
+            .find(comment[0].as_str())
+            .filter(|start| *start < at && !comment[0].is_empty());
+        if let Some(start) = is_comment {
+            let end = rest[start..].find(comment[1].as_str());
+            let end = end.map_or(rest.len(), |end| start + end + comment[1].len());
+            output.push_str(&rest[..end]);
+            rest = &rest[end..];
+            continue;
+        }
+        let begin = at + block[0].len();
+        let length = expression_length(&rest[begin..], &block[1]);
+        let tag = &rest[begin..begin + length];
+        let after = &rest[begin + length..];
+        output.push_str(&rest[..begin]);
+        rest = after;
+        let words = tag.trim_start_matches(['-', '+']).trim_start();
+        if words.starts_with("raw") {
+            let end = after.find("endraw").unwrap_or(after.len());
+            output.push_str(tag);
+            output.push_str(&after[..end]);
+            rest = &after[end..];
+        } else if words.starts_with("endmacro") {
+            output.push_str(&closed(tag, open.pop().flatten(), block));
+        } else if let Some(signature) = words.strip_prefix("macro ") {
+            let extended = body_mentions(after, block).then(|| extended(tag)).flatten();
+            let name = signature.split('(').next().unwrap_or_default().trim();
+            open.push(extended.is_some().then_some(name));
+            output.push_str(extended.as_deref().unwrap_or(tag));
+        } else {
+            output.push_str(tag);
+        }
+    }
+    output.push_str(rest);
+    Cow::Owned(output)
+}
+
+/// Returns the tag at the end of a macro. If the macro has the added parameters, a tag that wraps it follows.
+fn closed(tag: &str, name: Option<&str>, block: &[String; 2]) -> String {
+    let Some(name) = name else {
+        return tag.to_owned();
+    };
+    let [start, end] = block;
+    let begin = tag.trim_end_matches(['-', '+']);
+    let sign = &tag[begin.len()..];
+    format!("{begin}{end}{start} set {name} = {VARIADIC_FUNCTION}({name}) {sign}")
+}
+
+/// Returns the tag of a macro with the two parameters. None if the tag has them already, or no brackets.
+fn extended(tag: &str) -> Option<String> {
+    let (open, close) = (tag.find('(')?, tag.rfind(')')?);
+    let parameters = tag.get(open + 1..close)?;
+    if SURPLUS.iter().any(|name| parameters.contains(name)) {
+        return None;
+    }
+    let parameters = parameters.trim_end().trim_end_matches(',');
+    let comma = if parameters.trim().is_empty() { "" } else { ", " };
+    let [varargs, kwargs] = SURPLUS;
+    Some(format!(
+        "{}{parameters}{comma}{varargs}=none, {kwargs}=none{}",
+        &tag[..=open],
+        &tag[close..]
+    ))
+}
+
+/// Returns true if the body of a macro, at the start of the text, uses surplus arguments.
+fn body_mentions(text: &str, block: &[String; 2]) -> bool {
+    let mut depth = 0_usize;
+    let mut end = text.len();
+    for (at, _) in text.match_indices("macro") {
+        let before = text[..at].trim_end().trim_end_matches(['-', '+']);
+        if before.ends_with("end") {
+            if depth == 0 {
+                end = at;
+                break;
+            }
+            depth -= 1;
+        } else if before.trim_end().ends_with(block[0].as_str()) {
+            depth += 1;
+        }
+    }
+    SURPLUS.iter().any(|name| text[..end].contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_macros_that_use_surplus_arguments_get_parameters() {
+        let rewritten = |text| rewrite_macros(text, &Delimiters::default()).into_owned();
+        let plain = "{% macro m(a) %}{{ a }}{% endmacro %}";
+        let both = format!("{plain}{{% macro v(a, b=1) -%}}{{{{ varargs }}}}{{%- endmacro -%}}x");
+        assert_eq!(
+            rewritten(&both),
+            format!(
+                "{plain}{{% macro v(a, b=1, varargs=none, kwargs=none) -%}}{{{{ varargs }}}}{{%- endmacro %}}{{% set v = __variadic(v) -%}}x"
+            )
+        );
+        let nested = "{% macro m() %}{% macro n() %}{% endmacro %}{{ kwargs }}{% endmacro %}";
+        assert_eq!(
+            rewritten(nested),
+            "{% macro m(varargs=none, kwargs=none) %}{% macro n() %}{% endmacro %}{{ kwargs }}{% endmacro %}{% set m = __variadic(m) %}"
+        );
+        for text in [
+            "{# {% macro m() %}varargs{% endmacro %} #}",
+            "{% raw %}{% macro m() %}{{ varargs }}{% endmacro %}{% endraw %}",
+            "{{ varargs }} macro",
+            "{% macro m(a, kwargs) %}{{ kwargs }}{% endmacro %}",
+            "{% macro m(kwargs",
+        ] {
+            assert_eq!(rewritten(text), text);
+        }
+    }
+}
