@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use minijinja::value::Value as JinjaValue;
+use minijinja::value::{Tuple, Value as JinjaValue};
 
 use crate::value::{List, Map, Value};
 
@@ -281,6 +281,11 @@ fn unique(args: &FilterArguments<'_>) -> Result<JinjaValue> {
     args.engine_list(once(args.subject_list()?, of))
 }
 
+/// The filters that differ in documents: those of Salt compare texts with their case.
+pub(super) const DOCUMENT_FILTERS: FilterTable = &[("unique", &[], |args| {
+    args.engine_list(once(args.subject_list()?, identity))
+})];
+
 fn fold_case(value: Value, case_sensitive: bool) -> Value {
     match value.as_str() {
         Some(text) if !case_sensitive => text.to_lowercase().into(),
@@ -471,14 +476,18 @@ fn dictsort(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         let key = Value::Str(Arc::clone(key));
         let by = if by_value { value.clone() } else { key.clone() };
         let by = args.engine_value(fold_case(by, case_sensitive))?;
-        Ok((by, Value::list([key, value.clone()])))
+        Ok((by, [key, value.clone()]))
     };
     let mut pairs = map.iter().map(pair).collect::<Result<Vec<_>>>()?;
     pairs.sort_by(|(left, _), (right, _)| {
         let order = left.cmp(right);
         if reverse { order.reverse() } else { order }
     });
-    args.engine_list(pairs.into_iter().map(|(_, pair)| pair).collect())
+    let tuple = |(_, pair): (JinjaValue, [Value; 2])| {
+        let [key, value] = pair.map(|item| args.engine_value(item));
+        Ok(JinjaValue::from(Tuple::from([key?, value?])))
+    };
+    pairs.into_iter().map(tuple).collect::<Result<_>>()
 }
 
 /// Returns the sorted groups. Each group holds the common value and the items, by position and by name.

@@ -8,7 +8,7 @@ use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
 use minijinja::value::{
-    Enumerator, Kwargs, Object, ObjectRepr, Rest, Value as JinjaValue, ValueKind, from_args,
+    Enumerator, Kwargs, Object, ObjectRepr, Rest, Tuple, Value as JinjaValue, ValueKind, from_args,
 };
 use minijinja::{Environment, Error as JinjaError, ErrorKind, Output, State, UndefinedBehavior};
 
@@ -39,6 +39,9 @@ const FUEL: u64 = 50_000_000;
 /// The filter that sorts the keys of maps, except those that keep their order.
 const SORTING_FILTER: &str = "yaml";
 
+/// The filters that give a tuple where others give a list.
+const TUPLE_FILTERS: [&str; 2] = ["regex_match", "regex_search"];
+
 /// The maximum depth of includes and macro calls.
 const DEPTH: usize = 100;
 
@@ -52,6 +55,11 @@ pub trait TemplateLibrary: Send + Sync {
 
     /// Returns true if a function changes the map that is its first argument, and returns that map.
     fn changes_argument(&self, function: &str) -> bool;
+
+    /// Returns the names of the functions, such as `module.function`.
+    fn functions(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
 
     /// Calls a function with a name such as `module.function`.
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String>;
@@ -240,6 +248,14 @@ fn add_filters(environment: &mut Environment<'_>, library: &Arc<dyn TemplateLibr
                 }
                 let named = reveal_arguments(&variables, &named)?;
                 let result = library.filter(name, &all, &named).map_err(filter_error)?;
+                if TUPLE_FILTERS.contains(&name)
+                    && let Some(items) = result.as_list()
+                {
+                    let give =
+                        |item: &Value| variables.engine_value(LazyValue::Value(item.clone()));
+                    let items = items.iter().map(give).collect();
+                    return Ok(JinjaValue::from(Tuple::new(items)));
+                }
                 Ok::<_, JinjaError>(variables.engine_value(LazyValue::Value(result)))
             };
         environment.add_filter(name, filter);
@@ -432,7 +448,18 @@ impl LibraryModule {
 
 impl Object for LibraryModule {
     fn repr(self: &Arc<Self>) -> ObjectRepr {
-        ObjectRepr::Plain
+        // The operator `in` looks for a name among the items.
+        ObjectRepr::Iterable
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let prefix = match &*self.prefix {
+            "" => String::new(),
+            module => format!("{module}."),
+        };
+        let names = self.library.functions().into_iter();
+        let own = names.filter_map(|name| name.strip_prefix(&*prefix));
+        Enumerator::Values(own.map(JinjaValue::from).collect())
     }
 
     fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {

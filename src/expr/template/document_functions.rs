@@ -5,11 +5,17 @@ use std::collections::BTreeMap;
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State, functions};
 
-use super::arguments;
 use super::error::Result;
-use super::mutable::{MUTABLE_FUNCTION, MutableMaker};
+use super::mutable::MutableMaker;
 use super::serialization;
-use super::variables::Variables;
+use super::variables::{MUTABLE_FUNCTION, Variables};
+use super::{arguments, collections};
+
+/// Adds the functions that make values mutable, which all templates have.
+pub(super) fn add_mutable(environment: &mut Environment<'_>) {
+    environment.add_function(MUTABLE_FUNCTION, make_mutable);
+    environment.add_function("namespace", namespace);
+}
 
 /// Adds the functions, tests and filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
@@ -21,6 +27,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         value.kind() == ValueKind::Seq && !value.is_tuple()
     });
     arguments::add_filters(environment, serialization::DOCUMENT_FILTERS);
+    arguments::add_filters(environment, collections::DOCUMENT_FILTERS);
 }
 
 /// The function that begins and ends a `do` statement whose function changes its argument. `preprocess` inserts

@@ -132,8 +132,12 @@ pub(super) fn format(
     state: &mut State,
     value: &JinjaValue,
 ) -> Result<(), JinjaError> {
-    if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
-        return Err(ErrorKind::UndefinedError.into());
+    if value.is_undefined() {
+        // The strict engine has refused all undefined values but that of an `if` without `else`, which is empty.
+        return match state.undefined_behavior() {
+            UndefinedBehavior::Strict => Ok(()),
+            _ => Err(ErrorKind::UndefinedError.into()),
+        };
     }
     if value.downcast_object_ref::<LazyObject>().is_some() {
         return write_checked(output, state, value, &value.to_string());

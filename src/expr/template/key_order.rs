@@ -20,6 +20,8 @@ const DEPTH: usize = 100;
 /// Converts an engine value to a native value without marks. Sorts the keys of all maps, except those of
 /// [`Variables::ordered`].
 pub(super) fn with_sorted_keys(variables: &Arc<Variables>, value: &JinjaValue) -> Result<Value> {
+    // Fails if the value is too large to be walked.
+    variables.revealed_value(value)?;
     sorted_at(variables, value, 0)
 }
 

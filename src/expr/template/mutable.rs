@@ -17,9 +17,6 @@ use super::limits;
 use super::undefined::missing_attribute;
 use super::variables::Variables;
 
-/// The name of the function that makes an assigned value mutable. `preprocess` inserts the calls.
-pub(super) const MUTABLE_FUNCTION: &str = "__own";
-
 /// The maximum depth to which lists and maps are copied.
 const DEPTH: usize = 100;
 
@@ -93,9 +90,14 @@ impl<'a> MutableMaker<'a> {
             return Ok(value.clone());
         }
         let is_lazy = value.downcast_object_ref::<LazyObject>().is_some();
+        if is_lazy && self.variables.keeps_lazy {
+            return Ok(value.clone());
+        }
         // Other objects, such as namespaces and macros, stay unchanged.
         match value.kind() {
-            ValueKind::Seq => {
+            // Concatenated lists are iterables that have a length.
+            ValueKind::Iterable if value.len().is_none() => Ok(value.clone()),
+            ValueKind::Seq | ValueKind::Iterable => {
                 let items = value.try_iter()?.map(|item| self.copy(&item, depth + 1));
                 Ok(JinjaValue::from_object(MutableList {
                     items: Mutex::new(items.collect::<Result<_>>()?),
@@ -185,9 +187,40 @@ fn unknown(method: &str) -> JinjaError {
 }
 
 impl MutableList {
-    /// Returns an item in the form in which templates can change it.
+    /// Returns an item in the form in which templates can change it. Fails if the item contains this list.
     fn mutable(&self, item: &JinjaValue) -> Result<JinjaValue> {
-        MutableMaker::new(&self.variables).copy(item, 0)
+        let item = MutableMaker::new(&self.variables).copy(item, 0)?;
+        let is_self = |value: &JinjaValue| {
+            let list = value.downcast_object_ref::<Self>();
+            list.is_some_and(|list| std::ptr::eq(list, self))
+        };
+        refuse_cycle(&item, &is_self)?;
+        Ok(item)
+    }
+
+    /// Sorts the items. `reverse` is the only argument that is supported.
+    fn sort(&self, args: &[JinjaValue]) -> Result<JinjaValue> {
+        let names: Kwargs = from_args::<(Kwargs,)>(args)?.0;
+        let is_reversed: Option<bool> = names.get("reverse")?;
+        names.assert_all_used()?;
+        let mut items = lock(&self.items).clone();
+        limits::check_items(&JinjaValue::from(items.clone()))?;
+        items.sort();
+        if is_reversed.unwrap_or_default() {
+            items.reverse();
+        }
+        *lock(&self.items) = items;
+        Ok(none())
+    }
+
+    /// Removes the first item that is equal to a value.
+    fn remove(&self, item: &JinjaValue) -> Result<JinjaValue> {
+        // The list is not locked while its items are compared, because the value may be the list itself.
+        let items = lock(&self.items).clone();
+        let at = items.iter().position(|own| own == item);
+        let at = at.ok_or_else(|| filter_error("the item is not in the list"))?;
+        lock(&self.items).remove(at);
+        Ok(none())
     }
 }
 
@@ -214,6 +247,11 @@ impl Object for MutableList {
         method: &str,
         args: &[JinjaValue],
     ) -> Result<JinjaValue> {
+        match (method, args) {
+            ("sort", args) => return self.sort(args),
+            ("remove", [item]) => return self.remove(item),
+            _ => {}
+        }
         // The added items are collected before the list is locked, because the argument may be the list
         // itself.
         let more: Vec<JinjaValue> = match (method, args) {
@@ -248,13 +286,8 @@ impl Object for MutableList {
                 }
                 return Ok(items.remove(at));
             }
-            ("remove", [item]) => {
-                let at = items.iter().position(|own| own == item);
-                items.remove(at.ok_or_else(|| filter_error("the item is not in the list"))?);
-            }
             ("clear", []) => items.clear(),
             ("reverse", []) => items.reverse(),
-            ("sort", _) => items.sort(),
             ("copy", []) => {
                 return Ok(JinjaValue::from_object(Self {
                     items: Mutex::new(items.clone()),
@@ -268,8 +301,15 @@ impl Object for MutableList {
 }
 
 impl MutableMap {
-    fn maker(&self) -> MutableMaker<'_> {
-        MutableMaker::new(&self.variables)
+    /// Returns an item in the form in which templates can change it. Fails if the item contains this map.
+    fn mutable(&self, item: &JinjaValue) -> Result<JinjaValue> {
+        let item = MutableMaker::new(&self.variables).copy(item, 0)?;
+        let is_self = |value: &JinjaValue| {
+            let map = value.downcast_object_ref::<Self>();
+            map.is_some_and(|map| std::ptr::eq(map, self))
+        };
+        refuse_cycle(&item, &is_self)?;
+        Ok(item)
     }
 
     /// Creates a map like this one with other entries.
@@ -299,11 +339,33 @@ impl MutableMap {
         }
         let mut entries = Vec::new();
         for (key, item) in pairs {
-            let item = self.maker().copy(&item, 0)?;
+            let item = self.mutable(&item)?;
             entries.push((name_of(&key), (key, item)));
         }
         Ok(entries)
     }
+}
+
+/// Returns an error if a value contains the list or map that it is added to, or more items than a list may have.
+/// An item that occurs more than once counts each time.
+fn refuse_cycle(value: &JinjaValue, is_self: &dyn Fn(&JinjaValue) -> bool) -> Result<()> {
+    let mut open = vec![value.clone()];
+    let mut count = 0;
+    while let Some(value) = open.pop() {
+        if is_self(&value) {
+            return Err(filter_error("a list or map cannot contain itself"));
+        }
+        count += 1;
+        limits::check_item_count(count)?;
+        if let Some(list) = value.downcast_object_ref::<MutableList>() {
+            open.extend(lock(&list.items).iter().cloned());
+        } else if let Some(map) = value.downcast_object_ref::<MutableMap>() {
+            open.extend(lock(&map.entries).values().map(|(_, item)| item.clone()));
+        } else if value.is_tuple() {
+            open.extend(value.try_iter()?);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the two items of a pair.
@@ -355,16 +417,19 @@ impl Object for MutableMap {
             "update" => self.updates(args)?,
             _ => Vec::new(),
         };
+        let default = match method {
+            "setdefault" => self.mutable(args.get(1).unwrap_or(&none()))?,
+            _ => none(),
+        };
         let mut map = lock(&self.entries);
         limits::check_item_count(map.len() + more.len() + 1)?;
         match (method, args) {
             ("update", _) => map.extend(more),
             ("clear", []) => map.clear(),
-            ("setdefault", [key, rest @ ..]) => {
-                let item = self.maker().copy(rest.first().unwrap_or(&none()), 0)?;
+            ("setdefault", [key, ..]) => {
                 let entry = map
                     .entry(name_of(key))
-                    .or_insert_with(|| (key.clone(), item));
+                    .or_insert_with(|| (key.clone(), default));
                 return Ok(entry.1.clone());
             }
             ("pop", [key, rest @ ..]) => {

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use super::document_functions::{CHANGING_FUNCTIONS, STATEMENT_FUNCTION};
-use super::mutable::MUTABLE_FUNCTION;
 use super::operators::rewrite_operators;
-use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION};
+use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION};
 use super::variadic::rewrite_macros;
 
 /// The variable that receives the result of an inserted size check.
@@ -34,7 +33,7 @@ pub(super) enum Backslashes {
     Literal,
     /// A backslash escapes the next character, as in Jinja2.
     ///
-    /// Documents use this mode. In it, Salt's tags work and assigned values are mutable.
+    /// Documents use this mode. In it, Salt's tags work.
     Escape,
 }
 
@@ -260,11 +259,15 @@ impl TemplateScanner<'_> {
         if name == "do" {
             return Some(self.do_tag(inner, body, is_document));
         }
-        if !is_document {
+        let loaded = if is_document {
+            self.load_tag(inner, name, body)
+        } else {
+            None
+        };
+        if !is_document && name != "set" {
             return None;
         }
-        self.load_tag(inner, name, body)
-            .or_else(|| salt_tag(inner, name, body))
+        loaded.or_else(|| salt_tag(inner, name, body, self.block))
     }
 
     /// Translates a `do` statement: the engine accepts only a call, Jinja2 accepts any expression.
@@ -317,14 +320,15 @@ impl TemplateScanner<'_> {
 }
 
 /// Translates a tag of Salt, or an assignment whose value must become mutable. None for other tags.
-fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
+fn salt_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<String> {
+    let [open, close] = block;
     let (start, end) = whitespace_control(inner);
     match name {
         "set" => {
             let target = split_at_equals(body)?;
             let value = body[target.len()..].trim_start().strip_prefix('=')?;
             Some(format!(
-                "{start} set {target} = {MUTABLE_FUNCTION}({value}) %}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}({target}) {end}"
+                "{start} set {target} = {MUTABLE_FUNCTION}({value}) {close}{open} set {CHECK_RESULT} = {CHECK_FUNCTION}({target}) {end}"
             ))
         }
         "import_yaml" | "import_json" | "import_text" => {
@@ -333,7 +337,7 @@ fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
             let format = format_of(inner)?;
             let name = name.trim();
             Some(format!(
-                "{start} set {name} | load_{format} %}}{{% include {} %}}{{% endset %}}{{% set {name} = {MUTABLE_FUNCTION}({name}) {end}",
+                "{start} set {name} | load_{format} {close}{open} include {} {close}{open} endset {close}{open} set {name} = {MUTABLE_FUNCTION}({name}) {end}",
                 path.trim()
             ))
         }
@@ -479,10 +483,13 @@ mod tests {
     fn what_tags_bind_is_checked() {
         let check = format!("%}}{{% set {CHECK_RESULT} = {CHECK_FUNCTION}");
         let pairs = [
-            ("{% set a = 1 %}", format!("{{% set a = 1 {check}(a) %}}")),
+            (
+                "{% set a = 1 %}",
+                format!("{{% set a = {MUTABLE_FUNCTION}( 1) {check}(a) %}}"),
+            ),
             (
                 "{%- set ns.a = ns.a ~ 'b' -%}",
-                format!("{{%- set ns.a = ns.a ~ 'b' {check}(ns.a) -%}}"),
+                format!("{{%- set ns.a = {MUTABLE_FUNCTION}( ns.a ~ 'b') {check}(ns.a) -%}}"),
             ),
             (
                 "{%- for a, b in c if d -%}",

@@ -1,6 +1,6 @@
 //! Methods of Python's texts and lists that the template engine does not provide.
 
-use minijinja::value::{Kwargs, Value as JinjaValue, ValueKind, from_args};
+use minijinja::value::{Kwargs, Tuple, Value as JinjaValue, ValueKind, from_args};
 use minijinja::{Error as JinjaError, ErrorKind, State};
 
 use crate::value::Value;
@@ -88,7 +88,7 @@ fn text_method(
         }
         "expandtabs" => {
             let width = if args.is_empty() { 8 } else { width().min(100) };
-            replaced(text, "\t", &" ".repeat(width), None)?.into()
+            expanded(text, width)?.into()
         }
         "replace" => {
             let count = args.get(2).and_then(JinjaValue::as_usize);
@@ -110,15 +110,15 @@ fn partitioned(text: &str, method: &str, separator: &str) -> JinjaValue {
     } else {
         text.rsplit_once(separator)
     };
-    match (found, method) {
+    let parts = match (found, method) {
         (Some((head, tail)), _) => vec![head, separator, tail],
         (None, "partition") => vec![text, "", ""],
         (None, _) => vec!["", "", text],
     }
     .into_iter()
-    .map(str::to_owned)
-    .collect::<Vec<_>>()
-    .into()
+    .map(JinjaValue::from)
+    .collect::<Vec<_>>();
+    JinjaValue::from(Tuple::from(parts))
 }
 
 /// Splits a text as `split` and `rsplit` do. None if the engine's own method handles the arguments.
@@ -152,6 +152,35 @@ fn split(text: &str, method: &str, args: &[JinjaValue]) -> Result<Option<JinjaVa
         (None, _) => return Ok(None),
     };
     Ok(Some(parts.into()))
+}
+
+/// Replaces each tab by spaces up to the next column that is a multiple of the width.
+fn expanded(text: &str, width: usize) -> Result<String> {
+    limits::check_text_length(text.len().saturating_mul(width.max(1)))?;
+    let mut expanded = String::new();
+    let mut column = 0;
+    for character in text.chars() {
+        match character {
+            '\t' => {
+                let blanks = if width == 0 {
+                    0
+                } else {
+                    width - column % width
+                };
+                expanded.push_str(&" ".repeat(blanks));
+                column += blanks;
+            }
+            _ => {
+                expanded.push(character);
+                column = if matches!(character, '\n' | '\r') {
+                    0
+                } else {
+                    column + 1
+                };
+            }
+        }
+    }
+    Ok(expanded)
 }
 
 /// Returns the index of a text in another, in characters.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use minijinja::ErrorKind;
 use minijinja::value::{Value as JinjaValue, ValueKind};
 
 use super::error::{Result, filter_error};
@@ -15,27 +16,37 @@ const DEPTH: usize = 100;
 
 /// Returns the text of a value.
 pub(super) fn python_text(variables: &Arc<Variables>, value: &JinjaValue) -> Result<String> {
-    if !has_tuple(value, 0) {
-        return Ok(variables.revealed_value(value)?.to_string());
+    // Fails if the value is too large to be walked.
+    let plain = variables.revealed_value(value)?;
+    if !needs_engine_value(value, 0) {
+        return Ok(plain.to_string());
     }
     let mut text = String::new();
     write(variables, value, &mut text, 0)?;
     Ok(text)
 }
 
-fn has_tuple(value: &JinjaValue, depth: usize) -> bool {
+/// Returns true if a value has parts that values of this program lack: tuples, keys that are no texts, and
+/// undefined values, which are an error.
+fn needs_engine_value(value: &JinjaValue, depth: usize) -> bool {
     let is_collection = matches!(value.kind(), ValueKind::Seq | ValueKind::Map);
+    if value.is_undefined() {
+        return true;
+    }
     if !is_collection || depth > DEPTH || value.downcast_object_ref::<LazyObject>().is_some() {
         return false;
     }
     let is_map = value.kind() == ValueKind::Map;
     let has = |item: &JinjaValue| {
+        if is_map && item.as_str().is_none() {
+            return true;
+        }
         let inner = if is_map {
             value.get_item(item).ok()
         } else {
             None
         };
-        has_tuple(inner.as_ref().unwrap_or(item), depth + 1)
+        needs_engine_value(inner.as_ref().unwrap_or(item), depth + 1)
     };
     value.is_tuple()
         || value
@@ -52,9 +63,12 @@ fn write(
     if depth > DEPTH {
         return Err(filter_error("a value nests too deeply"));
     }
-    if !has_tuple(value, depth) {
+    if !needs_engine_value(value, depth) {
         text.push_str(&format!("{:?}", variables.revealed_value(value)?));
         return limits::check_text_length(text.len());
+    }
+    if value.is_undefined() {
+        return Err(ErrorKind::UndefinedError.into());
     }
     let is_map = value.kind() == ValueKind::Map;
     let (open, close) = match (is_map, value.is_tuple()) {

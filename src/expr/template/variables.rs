@@ -29,6 +29,8 @@ pub(super) struct Variables {
     pub(super) source: Arc<str>,
     /// The maps whose keys the filter `yaml` does not sort.
     pub(super) ordered: OrderedMaps,
+    /// True if an assignment leaves values unevaluated, which templates then cannot change.
+    pub(super) keeps_lazy: bool,
     /// The parts of the output, if it is a document.
     pub(super) parts: Option<PartsWriter>,
     cached: Mutex<HashMap<String, JinjaValue>>,
@@ -47,6 +49,7 @@ impl Variables {
             scene,
             source: source.into(),
             ordered: OrderedMaps::default(),
+            keeps_lazy: true,
             parts: None,
             cached: Mutex::default(),
         })
@@ -63,6 +66,7 @@ impl Variables {
             scene,
             source: "".into(),
             ordered,
+            keeps_lazy: false,
             parts: None,
             cached: Mutex::default(),
         })
@@ -75,6 +79,7 @@ impl Variables {
             scene,
             source: source.into(),
             ordered: OrderedMaps::default(),
+            keeps_lazy: true,
             parts: Some(PartsWriter::default()),
             cached: Mutex::default(),
         })
@@ -186,6 +191,9 @@ impl Variables {
     }
 }
 
+/// The name of the function that makes an assigned value mutable. `preprocess` inserts the calls.
+pub(super) const MUTABLE_FUNCTION: &str = "__own";
+
 /// The name of the function that checks the size of an assigned value. `preprocess` inserts the calls.
 pub(super) const CHECK_FUNCTION: &str = "__checked";
 
@@ -193,7 +201,7 @@ pub(super) const CHECK_FUNCTION: &str = "__checked";
 pub(super) const COUNT_FUNCTION: &str = "__counted";
 
 /// The global functions of the engine, which are not variables.
-pub(in crate::expr) const GLOBALS: [&str; 16] = [
+pub(in crate::expr) const GLOBALS: [&str; 17] = [
     "range",
     "dict",
     "debug",
@@ -210,6 +218,7 @@ pub(in crate::expr) const GLOBALS: [&str; 16] = [
     CHECK_FUNCTION,
     COUNT_FUNCTION,
     VARIADIC_FUNCTION,
+    MUTABLE_FUNCTION,
 ];
 
 /// The variables in the form of an engine object.

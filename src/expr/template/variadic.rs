@@ -2,6 +2,7 @@
 //! arguments, so such a macro gets two more parameters, and an object that fills them takes its place.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::State;
@@ -42,10 +43,7 @@ pub(super) fn wrap(inner: JinjaValue) -> Result<JinjaValue> {
     let parameters = parameters
         .filter(|name| !SURPLUS.contains(&&**name))
         .collect();
-    Ok(JinjaValue::from_object(VariadicMacro {
-        inner,
-        parameters,
-    }))
+    Ok(JinjaValue::from_object(VariadicMacro { inner, parameters }))
 }
 
 impl Object for VariadicMacro {
@@ -55,7 +53,10 @@ impl Object for VariadicMacro {
 
     fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
         match key.as_str()? {
-            "arguments" => Some(self.parameters.iter().map(String::as_str).collect()),
+            "arguments" => {
+                let names = self.parameters.iter().map(|name| name.as_str().into());
+                Some(JinjaValue::from(Tuple::new(names.collect())))
+            }
             "catch_varargs" | "catch_kwargs" => Some(true.into()),
             _ => self
                 .inner
@@ -69,26 +70,35 @@ impl Object for VariadicMacro {
         Enumerator::Str(&["name", "arguments", CALLER])
     }
 
-    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, args: &[JinjaValue]) -> Result<JinjaValue> {
+    fn call(
+        self: &Arc<Self>,
+        state: &mut State<'_, '_>,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue> {
         let (args, named): (&[JinjaValue], Kwargs) = from_args(args)?;
         let (own, more) = args.split_at(args.len().min(self.parameters.len()));
         let mut passed = Vec::new();
         let mut surplus = Vec::new();
         for name in named.args() {
-            let is_own = name == CALLER || self.parameters.iter().any(|own| own == name);
+            let mut unfilled = self.parameters.iter().skip(own.len());
+            let is_own = name == CALLER || unfilled.any(|own| own == name);
             let value: JinjaValue = named.get(name)?;
             if is_own {
                 passed.push((name.to_owned(), value));
             } else {
-                surplus.push((JinjaValue::from(name), value));
+                surplus.push((name.to_owned(), value));
             }
         }
-        let surplus: JinjaValue = surplus.into_iter().collect();
         let variables = Variables::from_state(state)?;
-        let surplus = MutableMaker::new(&variables).make_all(&[surplus])?;
+        let empty = JinjaValue::from(BTreeMap::<String, JinjaValue>::new());
+        let map = MutableMaker::new(&variables).make_all(&[empty])?;
+        if !surplus.is_empty() {
+            let surplus = surplus.into_iter().collect::<Kwargs>();
+            map.call_method(state, "update", &[surplus.into()])?;
+        }
         let [varargs, kwargs] = SURPLUS.map(str::to_owned);
         passed.push((varargs, JinjaValue::from(Tuple::from(more))));
-        passed.push((kwargs, surplus));
+        passed.push((kwargs, map));
         let mut all = own.to_vec();
         all.push(passed.into_iter().collect::<Kwargs>().into());
         self.inner.call(state, &all)
@@ -166,7 +176,11 @@ fn extended(tag: &str) -> Option<String> {
         return None;
     }
     let parameters = parameters.trim_end().trim_end_matches(',');
-    let comma = if parameters.trim().is_empty() { "" } else { ", " };
+    let comma = if parameters.trim().is_empty() {
+        ""
+    } else {
+        ", "
+    };
     let [varargs, kwargs] = SURPLUS;
     Some(format!(
         "{}{parameters}{comma}{varargs}=none, {kwargs}=none{}",

@@ -54,7 +54,7 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
         "yaml_dquote" => double_quoted(&subject.to_string()).into(),
         "yaml_squote" => single_quoted(&subject.to_string()).into(),
         "sequence" => match subject {
-            Value::List(_) => subject.clone(),
+            Value::List(_) | Value::Map(_) => subject.clone(),
             one => Value::list([one.clone()]),
         },
         "to_bool" => to_bool(subject).into(),
@@ -83,7 +83,9 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
         "dict_to_sls_yaml_params" => {
             let map = subject.as_map().into_iter().flatten();
             let items = map.map(|(key, value)| Value::map([(key.as_ref(), value.clone())]));
-            yaml_flow(&Value::list(items)).into()
+            pyyaml_text_in_order(&Value::list(items), false)?
+                .trim()
+                .into()
         }
         other => return Err(format!("unknown filter `{other}`")),
     };

@@ -5,6 +5,8 @@
     reason = "all functions of a table have the same type"
 )]
 
+use std::sync::Arc;
+
 use super::call::{CallResult, TemplateCall};
 use super::machine_functions;
 use super::map_merge::{merge_values, value_at_path};
@@ -106,6 +108,12 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     }),
 ];
 
+/// Returns the names of all template functions.
+pub(super) fn names() -> Vec<&'static str> {
+    let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
+    own.map(|(name, _)| *name).collect()
+}
+
 /// Calls a template function, from this table or from that of [`machine_functions`].
 pub(super) fn call(call: &TemplateCall<'_>) -> CallResult {
     let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
@@ -181,7 +189,25 @@ fn merge(call: &TemplateCall<'_>, first: usize) -> CallResult {
         over
     };
     let join = call.flag(usize::MAX, "merge_lists", false);
-    Ok(merge_values(base.reveal(), over.reveal(), join))
+    let place = match call.function {
+        "slsutil.merge" => first + 2,
+        _ => usize::MAX,
+    };
+    let strategy = call.text_or(place, "strategy", "smart");
+    match (&*strategy, base.reveal().as_map(), over.reveal().as_map()) {
+        ("smart" | "recurse", ..) => Ok(merge_values(base.reveal(), over.reveal(), join)),
+        ("overwrite", Some(base), Some(over)) => {
+            let mut map = base.clone();
+            map.extend(
+                over.iter()
+                    .map(|(key, value)| (Arc::clone(key), value.clone())),
+            );
+            Ok(map.into())
+        }
+        (other, ..) => Err(call.fail(format_args!(
+            "the strategy `{other}` is not supported; use `smart`, `recurse` or `overwrite`"
+        ))),
+    }
 }
 
 fn merge_all(call: &TemplateCall<'_>) -> CallResult {

@@ -250,6 +250,10 @@ impl TemplateLibrary for SaltLibrary {
         matches!(function, "defaults.merge" | "slsutil.update")
     }
 
+    fn functions(&self) -> Vec<&'static str> {
+        functions::names()
+    }
+
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {
         let facts = lock(&self.template_facts.facts);
         let call = TemplateCall {

@@ -38,7 +38,7 @@ PILLAR = {
     }
 }
 # Templates with one of these words depend on Salt and have no native answer.
-SALT_WORDS = ("salt", "pillar", "grains", "load_", "opts", "odict", "raise(", "\\", "include", "import", "extends")
+SALT_WORDS = ("salt", "{#", "pillar", "grains", "load_", "opts", "odict", "raise(", "\\", "include", "import", "extends")
 
 
 class Minion:
