@@ -144,7 +144,7 @@ impl HostsFile {
         self.map_lines(address, |line| {
             let (names, comment) = split_comment(line.trim());
             let mut words = names.split_whitespace().skip(1).filter(|it| *it != name);
-            let kept: String = words.by_ref().map(|word| format!("{word} ")).collect();
+            let kept: String = words.by_ref().flat_map(|word| [word, " "]).collect();
             match (kept.is_empty(), comment) {
                 (true, _) => String::new(),
                 (false, Some(comment)) => format!("{address}\t\t{kept}# {comment}\n"),
@@ -158,9 +158,10 @@ impl HostsFile {
 
     /// Sets the names of an address on its first line, or on a new line; other lines of the address go.
     fn set(&mut self, address: &str, names: &str) {
-        let mut line = match names.is_empty() {
-            true => String::new(),
-            false => format!("{address}\t\t{names}\n"),
+        let mut line = if names.is_empty() {
+            String::new()
+        } else {
+            format!("{address}\t\t{names}\n")
         };
         let has_address = self.entry(address).is_some();
         self.map_lines(address, |_| std::mem::take(&mut line));
@@ -257,17 +258,26 @@ impl HostEdits {
     fn comment(&self, name: &str, comment: &str, mode: Mode) -> String {
         let mut lines = self.comments.clone();
         let is_test = mode == Mode::Test;
-        lines.extend(self.add.iter().map(|address| match is_test {
-            true => format!("Host {name} ({address}) would be added"),
-            false => format!("Added host {name} ({address})"),
+        lines.extend(self.add.iter().map(|address| {
+            if is_test {
+                format!("Host {name} ({address}) would be added")
+            } else {
+                format!("Added host {name} ({address})")
+            }
         }));
-        lines.extend(self.set_comment.iter().map(|address| match is_test {
-            true => format!("Comment for {address} ({comment}) would be added"),
-            false => format!("Set comment for host {address} ({comment})"),
+        lines.extend(self.set_comment.iter().map(|address| {
+            if is_test {
+                format!("Comment for {address} ({comment}) would be added")
+            } else {
+                format!("Set comment for host {address} ({comment})")
+            }
         }));
-        lines.extend(self.remove.iter().map(|address| match is_test {
-            true => format!("Host {name} ({address}) would be removed"),
-            false => format!("Removed host {name} ({address})"),
+        lines.extend(self.remove.iter().map(|address| {
+            if is_test {
+                format!("Host {name} ({address}) would be removed")
+            } else {
+                format!("Removed host {name} ({address})")
+            }
         }));
         lines.join("\n")
     }

@@ -67,18 +67,19 @@ impl PersistFile {
             bare.len() < line.trim_start().len() && bare.trim() == module
         };
         if self.text.lines().any(is_commented) {
-            let lines = self
-                .text
-                .split_inclusive('\n')
-                .map(|line| match is_commented(line) {
-                    true => format!("{module}\n"),
-                    false => line.to_owned(),
-                });
+            let lines = self.text.split_inclusive('\n').map(|line| {
+                if is_commented(line) {
+                    format!("{module}\n")
+                } else {
+                    line.to_owned()
+                }
+            });
             return lines.collect();
         }
-        let gap = match self.text.is_empty() || self.text.ends_with('\n') {
-            true => "",
-            false => "\n",
+        let gap = if self.text.is_empty() || self.text.ends_with('\n') {
+            ""
+        } else {
+            "\n"
         };
         format!("{}{gap}{module}\n", self.text)
     }
@@ -124,9 +125,10 @@ impl Modules {
         {
             return refuse(format!("`{bad}` is not the name of a kernel module"));
         }
-        let persist = match call.flag("persist", false) {
-            true => Some(PersistFile::read(facts)?),
-            false => None,
+        let persist = if call.flag("persist", false) {
+            Some(PersistFile::read(facts)?)
+        } else {
+            None
         };
         let script = "cut -d' ' -f1 /proc/modules; echo; d=/lib/modules/$(uname -r); \
             cat \"$d/modules.builtin\" 2>/dev/null; find \"$d\" -name '*.ko*' 2>/dev/null || :";
@@ -244,9 +246,12 @@ fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Hal
     if missing.is_empty() {
         return unchanged(comment(&right, PRESENT));
     }
-    let with_right = |text: String| match right.is_empty() {
-        true => text,
-        false => format!("{}\n{text}", comment(&right, PRESENT)),
+    let with_right = |text: String| {
+        if right.is_empty() {
+            text
+        } else {
+            format!("{}\n{text}", comment(&right, PRESENT))
+        }
     };
     let mut unknown = missing.clone();
     unknown

@@ -101,18 +101,20 @@ fn system(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
         ));
     };
     if sets_zone {
-        add(match status.has_systemd {
-            true => format!("timedatectl set-timezone {}", quote_word(&zone)),
-            false => set_zone_script(&zone),
+        add(if status.has_systemd {
+            format!("timedatectl set-timezone {}", quote_word(&zone))
+        } else {
+            set_zone_script(&zone)
         });
         planned.push(format!("Timezone {zone} needs to be set"));
         comments.push(format!("Set timezone {zone}"));
         changes.insert("timezone".into(), zone.as_str().into());
     }
     if sets_utc {
-        add(match status.has_systemd {
-            true => "timedatectl set-local-rtc false".to_owned(),
-            false => SET_UTC.to_owned(),
+        add(if status.has_systemd {
+            "timedatectl set-local-rtc false".to_owned()
+        } else {
+            SET_UTC.to_owned()
         });
         planned.push("UTC needs to be set to True".to_owned());
         comments.push("Set UTC to True".to_owned());
