@@ -19,9 +19,7 @@ pub(super) fn add_mutable(environment: &mut Environment<'_>) {
 
 /// Adds the functions, tests and filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_function(MUTABLE_FUNCTION, make_mutable);
     environment.add_function(STATEMENT_FUNCTION, statement);
-    environment.add_function("namespace", namespace);
     environment.add_function("odict", ordered_map);
     environment.add_test("list", |value: &JinjaValue| {
         value.kind() == ValueKind::Seq && !value.is_tuple()

@@ -328,9 +328,10 @@ impl MutableMap {
         for source in sources {
             let is_map = source.kind() == ValueKind::Map;
             for key in source.try_iter()? {
-                pairs.push(match is_map {
-                    true => (key.clone(), source.get_item(&key)?),
-                    false => pair(&key)?,
+                pairs.push(if is_map {
+                    (key.clone(), source.get_item(&key)?)
+                } else {
+                    pair(&key)?
                 });
             }
         }

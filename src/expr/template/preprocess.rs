@@ -259,15 +259,14 @@ impl TemplateScanner<'_> {
         if name == "do" {
             return Some(self.do_tag(inner, body, is_document));
         }
-        let loaded = if is_document {
-            self.load_tag(inner, name, body)
-        } else {
-            None
-        };
-        if !is_document && name != "set" {
+        if name == "set" {
+            return assignment(inner, body, self.block);
+        }
+        if !is_document {
             return None;
         }
-        loaded.or_else(|| salt_tag(inner, name, body, self.block))
+        self.load_tag(inner, name, body)
+            .or_else(|| salt_tag(inner, name, body, self.block))
     }
 
     /// Translates a `do` statement: the engine accepts only a call, Jinja2 accepts any expression.
@@ -319,18 +318,22 @@ impl TemplateScanner<'_> {
     }
 }
 
-/// Translates a tag of Salt, or an assignment whose value must become mutable. None for other tags.
+/// Translates an assignment, whose value becomes mutable. None for other tags.
+fn assignment(inner: &str, body: &str, block: [&str; 2]) -> Option<String> {
+    let [open, close] = block;
+    let (start, end) = whitespace_control(inner);
+    let target = split_at_equals(body)?;
+    let value = body[target.len()..].trim_start().strip_prefix('=')?;
+    Some(format!(
+        "{start} set {target} = {MUTABLE_FUNCTION}({value}) {close}{open} set {CHECK_RESULT} = {CHECK_FUNCTION}({target}) {end}"
+    ))
+}
+
+/// Translates a tag of Salt. None for other tags.
 fn salt_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<String> {
     let [open, close] = block;
     let (start, end) = whitespace_control(inner);
     match name {
-        "set" => {
-            let target = split_at_equals(body)?;
-            let value = body[target.len()..].trim_start().strip_prefix('=')?;
-            Some(format!(
-                "{start} set {target} = {MUTABLE_FUNCTION}({value}) {close}{open} set {CHECK_RESULT} = {CHECK_FUNCTION}({target}) {end}"
-            ))
-        }
         "import_yaml" | "import_json" | "import_text" => {
             let body = body.trim_end_matches("with context").trim_end();
             let (path, name) = body.rsplit_once(" as ")?;
@@ -347,8 +350,15 @@ fn salt_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<Str
 
 /// Returns the signs at the start and the end of a tag that remove white space around the tag.
 fn whitespace_control(inner: &str) -> (&'static str, &'static str) {
-    let sign = |is_set: bool| if is_set { "-" } else { "" };
-    (sign(inner.starts_with('-')), sign(inner.ends_with('-')))
+    let sign = |has: &dyn Fn(char) -> bool| match (has('-'), has('+')) {
+        (true, _) => "-",
+        (false, true) => "+",
+        (false, false) => "",
+    };
+    (
+        sign(&|sign| inner.starts_with(sign)),
+        sign(&|sign| inner.ends_with(sign)),
+    )
 }
 
 /// Returns the file format of an `import_…` tag.
