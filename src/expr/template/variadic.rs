@@ -33,10 +33,6 @@ struct VariadicMacro {
 }
 
 /// Wraps a macro.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine passes arguments by value"
-)]
 pub(super) fn wrap(inner: JinjaValue) -> Result<JinjaValue> {
     let parameters = inner.get_attr("arguments")?;
     let parameters = parameters.try_iter()?.map(|name| name.to_string());
