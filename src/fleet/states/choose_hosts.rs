@@ -96,7 +96,7 @@ fn apply_limits(
         let found: Vec<&String> = if let RoleLookup::Hosts(hosts) = known.hosts_of(limit) {
             names.iter().filter(|name| hosts.contains(name)).collect()
         } else {
-            let pattern = Glob::without_brackets(limit);
+            let pattern = Glob::new(limit);
             names.iter().filter(|name| pattern.matches(name)).collect()
         };
         if found.is_empty() {

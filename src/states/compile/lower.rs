@@ -401,6 +401,7 @@ impl<'a> RequisiteResolver<'a> {
                 }
             }
         }
+        chunk.require_what_cannot_be_watched(self.ordering);
         chunk
     }
 

@@ -11,7 +11,7 @@ use crate::value::Value;
 
 /// The kind of a target expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Matcher {
+pub(in crate::states) enum Matcher {
     Glob,
     List,
     Pcre,
@@ -53,7 +53,7 @@ impl Matcher {
     }
 
     /// Whether the target matches the machine. Invalid expressions match nothing.
-    pub(super) fn matches(self, target: &str, machine: &MinionData) -> bool {
+    pub(in crate::states) fn matches(self, target: &str, machine: &MinionData) -> bool {
         match self {
             Self::Glob => Glob::new(target).matches(&machine.id),
             Self::List => target.split(',').any(|name| *name == *machine.id),

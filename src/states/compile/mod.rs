@@ -20,6 +20,8 @@ mod sls_loader;
 mod top_file;
 mod verify;
 
+pub(super) use matcher::Matcher;
+
 pub use dag_order::OrderEntry;
 pub use pipeline::compile;
 pub use request::{CompileError, CompileRequest, CompiledStates, StateTargets};

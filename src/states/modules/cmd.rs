@@ -311,7 +311,9 @@ fn apply_stateful_output(mut outcome: StateOutcome) -> StateOutcome {
             return failed(outcome, comment, Map::new());
         }
         Err(_) => {
-            let (before, last) = stdout.rsplit_once('\n').unwrap_or(("", &stdout));
+            let (before, last) = stdout
+                .rsplit_once('\n')
+                .unwrap_or_else(|| (without_last(&stdout), &stdout));
             (parse_pairs(last), before.to_owned())
         }
     };
@@ -342,6 +344,13 @@ fn apply_stateful_output(mut outcome: StateOutcome) -> StateOutcome {
         }
     }
     outcome
+}
+
+/// Returns a line without its last character. Salt keeps this much of a stateful command's only line.
+fn without_last(line: &str) -> &str {
+    let mut characters = line.chars();
+    characters.next_back();
+    characters.as_str()
 }
 
 /// Converts a JSON object to values for a state's changes. Nested values become JSON text.

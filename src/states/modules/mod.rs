@@ -30,4 +30,5 @@ pub(super) mod test;
 mod timezone;
 mod user;
 
+pub(super) use pkg::compare_versions;
 pub use registry::{MODULES, find};

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::call::{CallResult, TemplateCall};
-use super::machine_functions;
+use super::{machine_functions, tree_functions};
 use super::map_merge::{merge_values, value_at_path};
 use crate::states::refuse;
 use crate::text::Glob;
@@ -116,7 +116,10 @@ pub(super) fn names() -> Vec<&'static str> {
 
 /// Calls a template function, from this table or from that of [`machine_functions`].
 pub(super) fn call(call: &TemplateCall<'_>) -> CallResult {
-    let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
+    let own = FUNCTIONS
+        .iter()
+        .chain(tree_functions::FUNCTIONS)
+        .chain(machine_functions::FUNCTIONS);
     if let Some((_, function)) = own.clone().find(|(name, _)| *name == call.function) {
         return function(call);
     }

@@ -9,14 +9,19 @@ mod call;
 mod dialect_tests;
 mod filters;
 mod functions;
+mod ip_network;
 mod machine_functions;
 mod map_merge;
 mod null_context;
 mod renderer;
 mod sls;
 mod source_map;
+mod text_filters;
+mod tree_functions;
 
 pub use renderer::{MinionData, StateRenderer};
+
+use ip_network::IpNetwork;
 
 pub(super) use map_merge::value_at_path;
 pub(super) use renderer::RenderError;

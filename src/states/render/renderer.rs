@@ -278,7 +278,8 @@ impl TemplateLibrary for SaltLibrary {
     }
 
     fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
-        filters::apply_filter(name, args, named)
+        text_filters::apply_text_filter(name, args, named)
+            .unwrap_or_else(|| filters::apply_filter(name, args, named))
     }
 }
 

@@ -15,3 +15,4 @@ mod version;
 
 pub(super) use functions::MODULE;
 pub(super) use source::download_command;
+pub(in crate::states) use version::compare as compare_versions;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use crate::text::Glob;
 
 /// Compares two versions by Debian's rules: epoch, upstream version, revision.
-pub(super) fn compare(one: &str, other: &str) -> Ordering {
+pub(in crate::states) fn compare(one: &str, other: &str) -> Ordering {
     let (one, other) = (split_version(one), split_version(other));
     one.0
         .cmp(&other.0)

@@ -1,0 +1,241 @@
+//! Salt's Jinja filters for digests, encodings, paths, names and networks.
+
+use std::net::IpAddr;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use md5::Md5;
+use sha2::{Digest as _, Sha256, Sha512};
+
+use super::IpNetwork;
+use crate::text::base64;
+use crate::value::{Map, Value, hex};
+
+/// The names of the filters that [`apply_text_filter`] implements.
+pub(super) const TEXT_FILTER_NAMES: &[&str] = &[
+    "md5",
+    "sha256",
+    "sha512",
+    "hmac",
+    "hmac_compute",
+    "base64_encode",
+    "base64_decode",
+    "path_join",
+    "is_ip",
+    "is_ipv4",
+    "is_ipv6",
+    "network_hosts",
+    "network_size",
+    "ipwrap",
+    "is_iter",
+    "is_hex",
+    "contains_whitespace",
+    "substring_in_list",
+    "avg",
+    "exactly_n_true",
+    "exactly_one_true",
+    "sorted_ignorecase",
+    "compare_lists",
+    "compare_dicts",
+    "to_snake_case",
+    "to_camelcase",
+];
+
+/// The most addresses that `network_hosts` lists.
+const MAX_HOSTS: i64 = 1 << 16;
+
+/// Applies a filter. The first argument is the filtered value. Returns `None` if the filter is unknown.
+pub(super) fn apply_text_filter(
+    name: &str,
+    args: &[Value],
+    named: &Map,
+) -> Option<Result<Value, String>> {
+    let null = Value::Null;
+    let subject = args.first().unwrap_or(&null).reveal();
+    let arg = |place: usize, key: &str| args.get(place).or_else(|| named.get(key));
+    let word = |place: usize, key: &str| {
+        arg(place, key).map_or_else(String::new, |value| value.reveal().to_string())
+    };
+    let text = subject.to_string();
+    let address: Option<IpAddr> = text.parse().ok();
+    Some(Ok(match name {
+        "md5" => hex(&Md5::digest(text)).into(),
+        "sha256" => hex(&Sha256::digest(text)).into(),
+        "sha512" => hex(&Sha512::digest(text)).into(),
+        "hmac" => {
+            let code = message_code(&text, &word(1, "shared_secret"));
+            (base64::encode(&code) == word(2, "challenge_hmac")).into()
+        }
+        "hmac_compute" => hex(&message_code(&text, &word(1, "shared_secret"))).into(),
+        "base64_encode" => base64::encode(text.as_bytes()).into(),
+        "base64_decode" => return Some(decoded(&text)),
+        "path_join" => joined(&text, args.get(1..).unwrap_or_default()).into(),
+        "is_ip" => address.is_some().into(),
+        "is_ipv4" => address.is_some_and(|it| it.is_ipv4()).into(),
+        "is_ipv6" => address.is_some_and(|it| it.is_ipv6()).into(),
+        "network_hosts" => return Some(hosts(&text)),
+        "network_size" => return Some(network_size(&text)),
+        "ipwrap" => wrapped(subject),
+        "is_iter" => matches!(subject, Value::List(_) | Value::Map(_)).into(),
+        "is_hex" => is_hex(&text).into(),
+        "contains_whitespace" => text.contains(char::is_whitespace).into(),
+        "substring_in_list" => {
+            let list = arg(1, "lst").and_then(Value::as_list).unwrap_or_default();
+            list.iter().any(|it| it.to_string().contains(&text)).into()
+        }
+        "avg" => average(subject),
+        "exactly_n_true" => exactly(subject, arg(1, "amount").and_then(Value::as_int)),
+        "exactly_one_true" => exactly(subject, Some(1)),
+        "sorted_ignorecase" => {
+            let mut items = subject.as_list().unwrap_or_default().to_vec();
+            items.sort_by_key(|item| item.to_string().to_lowercase());
+            Value::list(items)
+        }
+        "compare_lists" => compare_lists(subject, arg(1, "new").unwrap_or(&null)),
+        "compare_dicts" => compare_maps(subject, arg(1, "new").unwrap_or(&null)),
+        "to_snake_case" => snake_case(&text).into(),
+        "to_camelcase" => {
+            let is_upper = arg(1, "uppercamel").is_some_and(Value::is_truthy);
+            camel_case(&text, is_upper).into()
+        }
+        _ => return None,
+    }))
+}
+
+fn message_code(text: &str, secret: &str) -> Vec<u8> {
+    let Ok(mut code) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
+        return Vec::new();
+    };
+    code.update(text.as_bytes());
+    code.finalize().into_bytes().to_vec()
+}
+
+fn decoded(text: &str) -> Result<Value, String> {
+    let digits: String = text.split_whitespace().collect();
+    let bytes = base64::decode(&digits).ok_or_else(|| format!("`{text}` is not base64"))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| "the decoded bytes are not UTF-8, so no text can hold them".to_owned())?;
+    Ok(text.into())
+}
+
+/// Joins paths. An absolute path does not replace those before it.
+fn joined(first: &str, parts: &[Value]) -> String {
+    let mut path = first.trim_end_matches('/').to_owned();
+    if path.is_empty() && first.starts_with('/') {
+        path.push('/');
+    }
+    for part in parts {
+        let part = part.reveal().to_string();
+        let part = part.trim_matches('/');
+        if part.is_empty() {
+            continue;
+        }
+        if !path.is_empty() && !path.ends_with('/') {
+            path.push('/');
+        }
+        path.push_str(part);
+    }
+    path
+}
+
+fn hosts(text: &str) -> Result<Value, String> {
+    let network = IpNetwork::parse(text).ok_or_else(|| format!("`{text}` is not a network"))?;
+    let hosts = network
+        .hosts(MAX_HOSTS)
+        .ok_or_else(|| format!("`{text}` has more than {MAX_HOSTS} hosts"))?;
+    Ok(Value::list(hosts.iter().map(|it| it.to_string().into())))
+}
+
+fn network_size(text: &str) -> Result<Value, String> {
+    let network = IpNetwork::parse(text).ok_or_else(|| format!("`{text}` is not a network"))?;
+    let size = network
+        .size()
+        .ok_or_else(|| format!("`{text}` has too many addresses"))?;
+    Ok(size.into())
+}
+
+fn wrapped(value: &Value) -> Value {
+    match value {
+        Value::List(items) => Value::list(items.iter().map(|item| wrapped(item.reveal()))),
+        one => match one.to_string().parse() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]").into(),
+            _ => one.clone(),
+        },
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "lists are short, and Python computes with floats, too")]
+fn average(value: &Value) -> Value {
+    let items = value.as_list().unwrap_or_default();
+    let numbers = items.iter().map(|item| match item.reveal() {
+        Value::Int(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => 0.0,
+    });
+    if items.is_empty() {
+        return 0.into();
+    }
+    (numbers.sum::<f64>() / items.len() as f64).into()
+}
+
+fn exactly(value: &Value, wanted: Option<i64>) -> Value {
+    let items = value.as_list().unwrap_or_default();
+    let count = items.iter().filter(|item| item.is_truthy()).count();
+    (i64::try_from(count).ok() == wanted.or(Some(1))).into()
+}
+
+fn compare_lists(old: &Value, new: &Value) -> Value {
+    let (old, new) = (
+        old.as_list().unwrap_or_default(),
+        new.as_list().unwrap_or_default(),
+    );
+    let added: Vec<_> = new.iter().filter(|it| !old.contains(it)).cloned().collect();
+    let removed: Vec<_> = old.iter().filter(|it| !new.contains(it)).cloned().collect();
+    let entries = [("new", added), ("old", removed)];
+    let entries = entries.into_iter().filter(|(_, items)| !items.is_empty());
+    Value::map(entries.map(|(name, items)| (name, Value::list(items))))
+}
+
+fn compare_maps(old: &Value, new: &Value) -> Value {
+    let empty = Map::new();
+    let (old, new) = (
+        old.as_map().unwrap_or(&empty),
+        new.as_map().unwrap_or(&empty),
+    );
+    let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(&**key)));
+    let changed = keys.filter(|key| old.get(&***key) != new.get(&***key));
+    let side = |map: &Map, key: &str| map.get(key).cloned().unwrap_or_else(|| "".into());
+    Value::map(changed.map(|key| {
+        let pair = [("old", side(old, key)), ("new", side(new, key))];
+        (key.to_string(), Value::map(pair))
+    }))
+}
+
+fn snake_case(text: &str) -> String {
+    let mut snake = String::new();
+    for character in text.chars() {
+        if character.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(character.to_lowercase());
+    }
+    snake
+}
+
+fn camel_case(text: &str, is_upper: bool) -> String {
+    let mut camel = String::new();
+    for (place, part) in text.split('_').enumerate() {
+        let mut letters = part.chars();
+        match letters.next() {
+            Some(first) if place > 0 || is_upper => camel.extend(first.to_uppercase()),
+            Some(first) => camel.push(first),
+            None => {}
+        }
+        camel.push_str(letters.as_str());
+    }
+    camel
+}

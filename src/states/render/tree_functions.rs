@@ -1,0 +1,145 @@
+//! Template functions (`salt[…]`) that list the state tree, match the machine, and compute digests, versions and
+//! networks. They need no facts.
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "all functions of a table have the same type"
+)]
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::call::{CallResult, TemplateCall};
+use super::map_merge::value_at_path;
+use super::text_filters::apply_text_filter;
+use super::{IpNetwork, MinionData};
+use crate::states::compile::Matcher;
+use crate::states::modules::compare_versions;
+use crate::value::{Map, Value};
+
+/// The implementation of a template function.
+type TreeFn = fn(&TemplateCall<'_>) -> CallResult;
+
+/// The table of functions by name.
+pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
+    ("cp.list_states", list_states),
+    ("cp.list_master_dirs", list_folders),
+    // Without a master there is no mine, and each question finds nothing.
+    ("mine.get", |_| Ok(Map::new().into())),
+    ("pillar.fetch", |call| found(call, &call.vars.pillar)),
+    ("grains.fetch", |call| found(call, &call.vars.grains)),
+    ("pillar.ls", |call| Ok(keys(&call.vars.pillar))),
+    ("grains.ls", |call| Ok(keys(&call.vars.grains))),
+    ("grains.equals", |call| {
+        let value = value_at_path(&call.vars.grains, &call.text(0, "key")?, ":");
+        let wanted = call.text(1, "value")?;
+        Ok(value.is_some_and(|value| value.to_string() == wanted).into())
+    }),
+    ("match.compound", |call| matches(call, Matcher::Compound)),
+    ("match.grain", |call| matches(call, Matcher::Grain)),
+    ("match.grain_pcre", |call| matches(call, Matcher::GrainPcre)),
+    ("match.ipcidr", |call| matches(call, Matcher::Ipcidr)),
+    ("match.list", |call| matches(call, Matcher::List)),
+    ("match.pcre", |call| matches(call, Matcher::Pcre)),
+    ("match.pillar", |call| matches(call, Matcher::Pillar)),
+    ("match.pillar_pcre", |call| matches(call, Matcher::PillarPcre)),
+    ("pkg.version_cmp", |call| {
+        let (one, other) = (call.text(0, "pkg1")?, call.text(1, "pkg2")?);
+        Ok(i64::from(compare_versions(&one, &other) as i8).into())
+    }),
+    ("network.calc_net", calc_net),
+    ("network.ip_in_subnet", |call| {
+        let network = call.text(1, "cidr")?;
+        let network = IpNetwork::parse(&network)
+            .ok_or_else(|| call.fail(format_args!("`{network}` is not a network")))?;
+        let address = call.text(0, "ip_addr")?;
+        let address: IpAddr = address
+            .parse()
+            .map_err(|_| call.fail(format_args!("`{address}` is not an IP address")))?;
+        Ok(network.contains(address).into())
+    }),
+    ("hashutil.digest", |call| {
+        let kind = call.text_or(1, "checksum", "md5");
+        filtered(call, &kind)
+    }),
+    ("hashutil.md5_digest", |call| filtered(call, "md5")),
+    ("hashutil.sha256_digest", |call| filtered(call, "sha256")),
+    ("hashutil.sha512_digest", |call| filtered(call, "sha512")),
+    ("hashutil.base64_b64encode", |call| filtered(call, "base64_encode")),
+    ("hashutil.base64_b64decode", |call| filtered(call, "base64_decode")),
+    ("hashutil.base64_encodestring", |call| {
+        Ok(format!("{}\n", filtered(call, "base64_encode")?).into())
+    }),
+    ("hashutil.base64_decodestring", |call| filtered(call, "base64_decode")),
+    ("hashutil.hmac_compute", |call| filtered(call, "hmac_compute")),
+    ("hashutil.hmac_signature", |call| filtered(call, "hmac")),
+];
+
+fn keys(value: &Value) -> Value {
+    let names = value.as_map().map(Map::keys).into_iter().flatten();
+    Value::list(names.cloned().map(Value::Str))
+}
+
+fn found(call: &TemplateCall<'_>, from: &Value) -> CallResult {
+    let default = call.arg(1, "default").cloned().unwrap_or_else(|| "".into());
+    Ok(value_at_path(from, &call.text(0, "key")?, ":").unwrap_or(default))
+}
+
+fn files(call: &TemplateCall<'_>, folder: &str) -> Result<Vec<String>, crate::states::Halt> {
+    let listed = call.vars.roots.list(folder);
+    listed.map_err(|error| call.fail(error))
+}
+
+/// The names of all state files of the tree, as `include` takes them.
+fn list_states(call: &TemplateCall<'_>) -> CallResult {
+    let paths = files(call, "")?;
+    let names = paths.iter().filter_map(|path| {
+        let path = path.strip_suffix(".sls")?;
+        Some(path.strip_suffix("/init").unwrap_or(path).replace('/', "."))
+    });
+    let names: BTreeSet<String> = names.collect();
+    Ok(Value::list(names.into_iter().map(Value::from)))
+}
+
+/// The folders of the tree that have files, at any depth, whose path begins with the prefix.
+fn list_folders(call: &TemplateCall<'_>) -> CallResult {
+    let prefix = call.text_or(1, "prefix", "");
+    let mut folders = BTreeSet::new();
+    for path in files(call, "")? {
+        let ends = path.match_indices('/').map(|(place, _)| place);
+        folders.extend(ends.map(|place| path[..place].to_owned()));
+    }
+    let folders = folders.into_iter().filter(|path| path.starts_with(&prefix));
+    Ok(Value::list(folders.map(Value::from)))
+}
+
+/// Whether this machine, or a minion of the given name with its data, is a target.
+fn matches(call: &TemplateCall<'_>, matcher: Matcher) -> CallResult {
+    let vars = call.vars;
+    let minion = MinionData {
+        id: call.text_or(1, "minion_id", &vars.id).into(),
+        roots: std::sync::Arc::clone(&vars.roots),
+        grains: vars.grains.clone(),
+        pillar: vars.pillar.clone(),
+        options: vars.options.clone(),
+    };
+    Ok(matcher.matches(&call.text(0, "tgt")?, &minion).into())
+}
+
+fn calc_net(call: &TemplateCall<'_>) -> CallResult {
+    let address = call.text(0, "ip_addr")?;
+    let text = match call.arg(1, "netmask").filter(|mask| !mask.is_null()) {
+        Some(mask) => format!("{address}/{}", mask.reveal()),
+        None => address,
+    };
+    let network = IpNetwork::parse(&text)
+        .ok_or_else(|| call.fail(format_args!("`{text}` is not a network")))?;
+    Ok(network.to_string().into())
+}
+
+/// The answer of the filter that does the same as the function.
+fn filtered(call: &TemplateCall<'_>, filter: &str) -> CallResult {
+    match apply_text_filter(filter, call.args, call.named) {
+        Some(answer) => answer.map_err(|problem| call.fail(problem)),
+        None => Err(call.fail(format_args!("`{filter}` is not a digest"))),
+    }
+}
