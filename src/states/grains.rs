@@ -3,10 +3,15 @@
 //! One probe script reads everything in a single round trip; [`parse`] converts its output. Called before
 //! state files are compiled.
 
+use sha2::{Digest as _, Sha256};
+
 use super::probe_sections::{ProbeSections, assignments, sectioned_probe};
 use super::{FactCache, Halt, network};
 use crate::host::fact::{Domain, Fact, Probe};
 use crate::value::{Map, Value};
+
+/// The release of Salt that `saltversion` and `test.version` name.
+pub(super) const SALT_VERSION: &str = "3006.28";
 
 /// The script that prints the raw data of all grains in sections.
 ///
@@ -77,7 +82,25 @@ pub fn parse(facts: &FactCache, id: &str) -> Result<Value, Halt> {
     network(&sections, &mut grains);
     system(&sections, &mut grains);
     user(&sections, &mut grains);
+    salt(id, &mut grains);
     Ok(grains.into())
+}
+
+/// Inserts the grains about Salt. Hosts have no Salt, so they are those of the release that templates are rendered like.
+fn salt(id: &str, grains: &mut Map) {
+    insert(grains, "saltversion", SALT_VERSION);
+    let numbers = SALT_VERSION.split('.').map(|part| number(part).into());
+    insert(grains, "saltversioninfo", Value::list(numbers));
+    let version = [3.into(), 11.into(), 0.into(), "final".into(), 0.into()];
+    insert(grains, "pythonversion", Value::list(version));
+    insert(grains, "server_id", server_id(id));
+}
+
+/// The digest of the minion ID, modulo 2³¹.
+fn server_id(id: &str) -> i64 {
+    let digest = Sha256::digest(id);
+    let last: [u8; 4] = std::array::from_fn(|place| digest[digest.len() - 4 + place]);
+    i64::from(u32::from_be_bytes(last) & 0x7fff_ffff)
 }
 
 fn insert(grains: &mut Map, name: &str, value: impl Into<Value>) {
@@ -339,6 +362,7 @@ fn system(sections: &ProbeSections<'_>, grains: &mut Map) {
     ]);
     insert(grains, "locale_info", locale);
     insert(grains, "machine_id", sections.line("machine-id"));
+    insert(grains, "ps", "ps -efHww");
 }
 
 fn user(sections: &ProbeSections<'_>, grains: &mut Map) {
@@ -433,6 +457,7 @@ mod tests {
         let grains = grains_of("");
         assert_eq!(grains.get("id"), Some(&"web1".into()));
         assert_eq!(grains.get("num_cpus"), Some(&0.into()));
+        assert_eq!(server_id("minion"), 279_719_642);
     }
 
     #[test]

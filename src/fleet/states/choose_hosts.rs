@@ -97,7 +97,10 @@ fn apply_limits(
             names.iter().filter(|name| hosts.contains(name)).collect()
         } else {
             let pattern = Glob::new(limit);
-            names.iter().filter(|name| pattern.matches(name)).collect()
+            names
+                .iter()
+                .filter(|name| *name == limit || pattern.matches(name))
+                .collect()
         };
         if found.is_empty() {
             let message = format!("`--limit {limit}` matches none of the hosts");

@@ -53,7 +53,8 @@ impl MachineReport {
 /// Returns the entry for a machine to which the top file assigns no states (S7).
 fn unmatched_result() -> StateResult {
     let comment = "No states are assigned to this host: there is no top file (`top.sls`), or it does \
-                   not match the host. Name state files, or add the host to the top file.";
+                   not match the host. Name state files, or write a top file such as \
+                   `base: {'*': [nginx]}`, where `*` is a pattern for hosts and `nginx` a state file.";
     StateResult {
         chunk: None,
         state: "no".into(),

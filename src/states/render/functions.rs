@@ -8,8 +8,9 @@
 use std::sync::Arc;
 
 use super::call::{CallResult, TemplateCall};
-use super::{machine_functions, tree_functions};
 use super::map_merge::{merge_values, value_at_path};
+use super::{machine_functions, tree_functions};
+use crate::states::grains::SALT_VERSION;
 use crate::states::refuse;
 use crate::text::Glob;
 use crate::value::{Map, Value};
@@ -69,7 +70,7 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     ("test.false", |_| Ok(false.into())),
     ("test.false_", |_| Ok(false.into())),
     ("test.none", |_| Ok(Value::Null)),
-    ("test.version", |_| Ok("3006.28".into())),
+    ("test.version", |_| Ok(SALT_VERSION.into())),
     ("test.arg", arg),
     ("test.kwarg", |call| Ok(call.options())),
     ("test.fib", fibonacci),

@@ -22,7 +22,8 @@ impl IpNetwork {
             (None, _) => bits(address),
             (Some(_), Some(mask)) if address.is_ipv4() => {
                 let mask = u32::from(mask);
-                (mask.leading_ones() + mask.trailing_zeros() >= 32).then_some(mask.leading_ones())?
+                (mask.leading_ones() + mask.trailing_zeros() >= 32)
+                    .then_some(mask.leading_ones())?
             }
             (Some(suffix), _) => suffix.parse().ok().filter(|it| *it <= bits(address))?,
         };
@@ -91,6 +92,9 @@ mod tests {
         assert_eq!(IpNetwork::parse("192.0.2.0/255.0.255.0"), None);
         assert_eq!(IpNetwork::parse("192.0.2.0/33"), None);
         assert_eq!(IpNetwork::parse("::/0").unwrap().size(), None);
-        assert_eq!(IpNetwork::parse("0.0.0.0/0").unwrap().to_string(), "0.0.0.0/0");
+        assert_eq!(
+            IpNetwork::parse("0.0.0.0/0").unwrap().to_string(),
+            "0.0.0.0/0"
+        );
     }
 }

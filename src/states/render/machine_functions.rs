@@ -3,7 +3,7 @@
 use super::call::{CallResult, TemplateCall};
 use crate::host::fact::{CommandSetting, Domain, FileKind, FileStat, Probe, ProbeOutput};
 use crate::states::Halt;
-use crate::text::{shlex_join, shlex_quote, shlex_split};
+use crate::text::{Pattern, shlex_join, shlex_quote, shlex_split};
 use crate::value::Value;
 
 /// The implementation of a template function.
@@ -83,6 +83,65 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
             .collect();
         Ok(parts.join("/").into())
     }),
+    ("file.readdir", |call| {
+        let path = call.text(0, "path")?;
+        let text = format!("cd -- {} && ls -aU", shlex_quote(&path));
+        let found = probe(call, text, Domain::All)?;
+        if found.code != 0 {
+            return Err(call.fail(format_args!("`{path}` is not a folder on the host")));
+        }
+        Ok(lines(&found))
+    }),
+    ("file.contains_regex", |call| {
+        let path = call.text(0, "path")?;
+        let pattern = call.text(1, "regex")?;
+        let pattern = Pattern::new(&pattern)
+            .map_err(|error| call.fail(format_args!("`{pattern}`: {error}")))?;
+        let Some(bytes) = call.facts.content(&path)? else {
+            return Ok(false.into());
+        };
+        let text = String::from_utf8_lossy(bytes);
+        Ok(text
+            .lines()
+            .any(|line| pattern.is_match(line).unwrap_or(false))
+            .into())
+    }),
+    ("alternatives.show_current", |call| {
+        let path = format!("/etc/alternatives/{}", call.text(0, "name")?);
+        let found = call.facts.path(&path)?;
+        Ok(match found.map(|entry| &entry.kind) {
+            Some(FileKind::Link(to)) => to.as_str().into(),
+            _ => false.into(),
+        })
+    }),
+    ("git.current_branch", |call| {
+        let folder = shlex_quote(&call.text(0, "cwd")?);
+        let text_of = format!("git -C {folder} rev-parse --abbrev-ref HEAD");
+        let found = probe(call, text_of, Domain::All)?;
+        if found.code != 0 {
+            return Err(call.fail(text(&found.stderr)));
+        }
+        Ok(text(&found.stdout))
+    }),
+    ("user.list_users", |call| {
+        let found = probe(call, "getent passwd".to_owned(), Domain::Accounts)?;
+        let all = String::from_utf8_lossy(&found.stdout).into_owned();
+        let names: std::collections::BTreeSet<&str> = all
+            .lines()
+            .filter_map(|line| line.split(':').next())
+            .collect();
+        Ok(Value::list(names.into_iter().map(Value::from)))
+    }),
+    ("user.primary_group", |call| {
+        let name = shlex_quote(&call.text(0, "name")?);
+        let found = probe(call, format!("id -gn -- {name}"), Domain::Accounts)?;
+        Ok(text(&found.stdout))
+    }),
+    ("timezone.get_offset", |call| {
+        Ok(text(
+            &probe(call, "date +%z".to_owned(), Domain::All)?.stdout,
+        ))
+    }),
     ("user.info", user),
     ("group.info", group),
     ("pkg.version", package),
@@ -120,6 +179,12 @@ fn text(bytes: &[u8]) -> Value {
     String::from_utf8_lossy(bytes)
         .trim_end_matches(['\n', '\r'])
         .into()
+}
+
+/// The lines of the standard output as a list.
+fn lines(probed: &ProbeOutput) -> Value {
+    let all = String::from_utf8_lossy(&probed.stdout);
+    Value::list(all.lines().map(Value::from))
 }
 
 /// The standard output followed by the standard error.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{TemplateCall, TemplateVars};
 use super::null_context::null_context;
-use super::{filters, functions};
+use super::{filters, functions, text_filters};
 use crate::diagnostic::Diagnostics;
 use crate::expr::{DocumentError, DocumentRenderer, NullScope, RenderedDocument, TemplateLibrary};
 use crate::host::fact::{Fact, FactReading};

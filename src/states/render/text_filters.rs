@@ -10,36 +10,6 @@ use super::IpNetwork;
 use crate::text::base64;
 use crate::value::{Map, Value, hex};
 
-/// The names of the filters that [`apply_text_filter`] implements.
-pub(super) const TEXT_FILTER_NAMES: &[&str] = &[
-    "md5",
-    "sha256",
-    "sha512",
-    "hmac",
-    "hmac_compute",
-    "base64_encode",
-    "base64_decode",
-    "path_join",
-    "is_ip",
-    "is_ipv4",
-    "is_ipv6",
-    "network_hosts",
-    "network_size",
-    "ipwrap",
-    "is_iter",
-    "is_hex",
-    "contains_whitespace",
-    "substring_in_list",
-    "avg",
-    "exactly_n_true",
-    "exactly_one_true",
-    "sorted_ignorecase",
-    "compare_lists",
-    "compare_dicts",
-    "to_snake_case",
-    "to_camelcase",
-];
-
 /// The most addresses that `network_hosts` lists.
 const MAX_HOSTS: i64 = 1 << 16;
 
@@ -79,14 +49,14 @@ pub(super) fn apply_text_filter(
         "is_hex" => is_hex(&text).into(),
         "contains_whitespace" => text.contains(char::is_whitespace).into(),
         "substring_in_list" => {
-            let list = arg(1, "lst").and_then(Value::as_list).unwrap_or_default();
+            let list = items_of(arg(1, "lst").unwrap_or(&null));
             list.iter().any(|it| it.to_string().contains(&text)).into()
         }
         "avg" => average(subject),
         "exactly_n_true" => exactly(subject, arg(1, "amount").and_then(Value::as_int)),
         "exactly_one_true" => exactly(subject, Some(1)),
         "sorted_ignorecase" => {
-            let mut items = subject.as_list().unwrap_or_default().to_vec();
+            let mut items = items_of(subject).to_vec();
             items.sort_by_key(|item| item.to_string().to_lowercase());
             Value::list(items)
         }
@@ -99,6 +69,10 @@ pub(super) fn apply_text_filter(
         }
         _ => return None,
     }))
+}
+
+fn items_of(value: &Value) -> &[Value] {
+    value.as_list().map_or(&[], Vec::as_slice)
 }
 
 fn message_code(text: &str, secret: &str) -> Vec<u8> {
@@ -168,9 +142,12 @@ fn is_hex(text: &str) -> bool {
     !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "lists are short, and Python computes with floats, too")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "lists are short, and Python computes with floats, too"
+)]
 fn average(value: &Value) -> Value {
-    let items = value.as_list().unwrap_or_default();
+    let items = items_of(value);
     let numbers = items.iter().map(|item| match item.reveal() {
         Value::Int(number) => *number as f64,
         Value::Float(number) => *number,
@@ -183,16 +160,13 @@ fn average(value: &Value) -> Value {
 }
 
 fn exactly(value: &Value, wanted: Option<i64>) -> Value {
-    let items = value.as_list().unwrap_or_default();
+    let items = items_of(value);
     let count = items.iter().filter(|item| item.is_truthy()).count();
     (i64::try_from(count).ok() == wanted.or(Some(1))).into()
 }
 
 fn compare_lists(old: &Value, new: &Value) -> Value {
-    let (old, new) = (
-        old.as_list().unwrap_or_default(),
-        new.as_list().unwrap_or_default(),
-    );
+    let (old, new) = (items_of(old), items_of(new));
     let added: Vec<_> = new.iter().filter(|it| !old.contains(it)).cloned().collect();
     let removed: Vec<_> = old.iter().filter(|it| !new.contains(it)).cloned().collect();
     let entries = [("new", added), ("old", removed)];
@@ -206,7 +180,9 @@ fn compare_maps(old: &Value, new: &Value) -> Value {
         old.as_map().unwrap_or(&empty),
         new.as_map().unwrap_or(&empty),
     );
-    let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(&**key)));
+    let keys = old
+        .keys()
+        .chain(new.keys().filter(|key| !old.contains_key(&**key)));
     let changed = keys.filter(|key| old.get(&***key) != new.get(&***key));
     let side = |map: &Map, key: &str| map.get(key).cloned().unwrap_or_else(|| "".into());
     Value::map(changed.map(|key| {

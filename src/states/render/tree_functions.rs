@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::call::{CallResult, TemplateCall};
+use super::filters::apply_filter;
 use super::map_merge::value_at_path;
 use super::text_filters::apply_text_filter;
 use super::{IpNetwork, MinionData};
+use crate::expr::pyyaml_text;
 use crate::states::compile::Matcher;
 use crate::states::modules::compare_versions;
 use crate::value::{Map, Value};
@@ -32,7 +34,9 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
     ("grains.equals", |call| {
         let value = value_at_path(&call.vars.grains, &call.text(0, "key")?, ":");
         let wanted = call.text(1, "value")?;
-        Ok(value.is_some_and(|value| value.to_string() == wanted).into())
+        Ok(value
+            .is_some_and(|value| value.to_string() == wanted)
+            .into())
     }),
     ("match.compound", |call| matches(call, Matcher::Compound)),
     ("match.grain", |call| matches(call, Matcher::Grain)),
@@ -41,7 +45,9 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
     ("match.list", |call| matches(call, Matcher::List)),
     ("match.pcre", |call| matches(call, Matcher::Pcre)),
     ("match.pillar", |call| matches(call, Matcher::Pillar)),
-    ("match.pillar_pcre", |call| matches(call, Matcher::PillarPcre)),
+    ("match.pillar_pcre", |call| {
+        matches(call, Matcher::PillarPcre)
+    }),
     ("pkg.version_cmp", |call| {
         let (one, other) = (call.text(0, "pkg1")?, call.text(1, "pkg2")?);
         Ok(i64::from(compare_versions(&one, &other) as i8).into())
@@ -57,6 +63,7 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
             .map_err(|_| call.fail(format_args!("`{address}` is not an IP address")))?;
         Ok(network.contains(address).into())
     }),
+    ("slsutil.serialize", serialize),
     ("hashutil.digest", |call| {
         let kind = call.text_or(1, "checksum", "md5");
         filtered(call, &kind)
@@ -64,13 +71,21 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
     ("hashutil.md5_digest", |call| filtered(call, "md5")),
     ("hashutil.sha256_digest", |call| filtered(call, "sha256")),
     ("hashutil.sha512_digest", |call| filtered(call, "sha512")),
-    ("hashutil.base64_b64encode", |call| filtered(call, "base64_encode")),
-    ("hashutil.base64_b64decode", |call| filtered(call, "base64_decode")),
+    ("hashutil.base64_b64encode", |call| {
+        filtered(call, "base64_encode")
+    }),
+    ("hashutil.base64_b64decode", |call| {
+        filtered(call, "base64_decode")
+    }),
     ("hashutil.base64_encodestring", |call| {
         Ok(format!("{}\n", filtered(call, "base64_encode")?).into())
     }),
-    ("hashutil.base64_decodestring", |call| filtered(call, "base64_decode")),
-    ("hashutil.hmac_compute", |call| filtered(call, "hmac_compute")),
+    ("hashutil.base64_decodestring", |call| {
+        filtered(call, "base64_decode")
+    }),
+    ("hashutil.hmac_compute", |call| {
+        filtered(call, "hmac_compute")
+    }),
     ("hashutil.hmac_signature", |call| filtered(call, "hmac")),
 ];
 
@@ -134,6 +149,26 @@ fn calc_net(call: &TemplateCall<'_>) -> CallResult {
     let network = IpNetwork::parse(&text)
         .ok_or_else(|| call.fail(format_args!("`{text}` is not a network")))?;
     Ok(network.to_string().into())
+}
+
+/// Writes a value as JSON or YAML. Other formats are refused.
+fn serialize(call: &TemplateCall<'_>) -> CallResult {
+    let value = call.arg_or_null(1, "obj");
+    match &*call.text(0, "serializer")? {
+        "json" => {
+            let unsorted = false.into();
+            apply_filter("json", &[value, unsorted], &Map::new())
+                .map_err(|problem| call.fail(problem))
+        }
+        "yaml" if !call.flag(usize::MAX, "default_flow_style", true) => {
+            let text = pyyaml_text(value.reveal()).map_err(|problem| call.fail(problem))?;
+            Ok(text.trim_end_matches('\n').into())
+        }
+        "yaml" => Err(call.fail("YAML is written with `default_flow_style=False` only")),
+        other => Err(call.fail(format_args!(
+            "the format `{other}` is not supported; use json or yaml"
+        ))),
+    }
 }
 
 /// The answer of the filter that does the same as the function.

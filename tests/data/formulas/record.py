@@ -1,8 +1,9 @@
 """Records how real Salt compiles formulas, for tests/formulas.sh.
 
-Usage: PYTHON record.py DIR [--grains-only] > low-data of one Salt, where PYTHON has Salt installed and DIR is a
-folder of formulas, each a checkout. Prints a line for each SLS: formula, SLS, and the digest of its low data, or
-`refused` if Salt does not compile it. `merge.py` joins the lines of two versions of Salt to `low-data.tsv`.
+Usage: PYTHON record.py DIR [FORMULA...] > low-3008.tsv, where PYTHON has Salt installed and DIR is a folder of
+formulas, each a checkout of the commit in `commits.txt`. Prints a line for each SLS: formula, SLS, and the digest of
+its low data, or `refused` if Salt does not compile it. Salt 3006 records `low-3006.tsv`. With `DUMP=FOLDER`, the low
+data itself is written there.
 
 Pillar of a formula is its rendered `pillar.example`. Grains are those of `grains.json` beside this script.
 """
@@ -26,6 +27,7 @@ SECONDS_PER_SLS = 90
 SKIPPED_FOLDERS = {"test", "tests", "docs", "bin", "_pillar", "pillar", "dev", ".git"}
 # The requisites of a chunk that tell who included its file differ between versions of Salt and are not compared.
 LEFT_OUT = {"__sls_included_from__"}
+REQUISITES = {"require", "require_any", "watch", "watch_any", "prereq", "onchanges", "onchanges_any", "onfail", "listen"}
 
 
 def plain(value):
@@ -39,8 +41,16 @@ def plain(value):
     return str(value)
 
 
+def without_repeats(chunk):
+    """Removes what stands twice in a requisite: Salt keeps both, which changes neither order nor results."""
+    return {
+        key: [item for place, item in enumerate(value) if item not in value[:place]] if key in REQUISITES else value
+        for key, value in chunk.items()
+    }
+
+
 def digest(chunks):
-    text = json.dumps(plain(chunks), sort_keys=True, separators=(",", ":"))
+    text = json.dumps([without_repeats(chunk) for chunk in plain(chunks)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -249,3 +249,76 @@ fn secrets_stay_secret_through_templates() {
     assert!(args["password"].has_sensitive() && !args["other"].has_sensitive());
     assert_eq!(args["password"].as_str(), Some("hush-hush"));
 }
+
+/// Expressions and what Salt 3008 prints for them. The grains of the machine are those of `trees::machine`.
+const SALT_ANSWERS: [(&str, &str); 37] = [
+    ("'/a' | path_join('b', '/c')", "/a/b/c"),
+    ("'a' | path_join('b')", "a/b"),
+    ("'abc' | base64_encode", "YWJj"),
+    ("'YWJj' | base64_decode", "abc"),
+    ("'abc' | md5", "900150983cd24fb0d6963f7d28e17f72"),
+    (
+        "'abc' | hmac_compute('k')",
+        "342e519ce0ad6c03a36b98eeb3f1d130db4813b9df4d1160eda488d712dc78ee",
+    ),
+    ("'abc' | hmac('k', 'q')", "False"),
+    ("'192.0.2.1' | is_ip", "True"),
+    ("'x' | is_ip", "False"),
+    ("'::1' | is_ipv6", "True"),
+    ("'::1' | is_ipv4", "False"),
+    (
+        "'192.0.2.0/30' | network_hosts",
+        "['192.0.2.1', '192.0.2.2']",
+    ),
+    ("'192.0.2.0/24' | network_size", "256"),
+    ("'::/120' | network_size", "256"),
+    ("'::1' | ipwrap", "[::1]"),
+    ("'192.0.2.1' | ipwrap", "192.0.2.1"),
+    ("'a' | is_iter", "False"),
+    ("1 | is_iter", "False"),
+    (
+        "{'a': 1} | compare_dicts({'a': 2})",
+        "{'a': {'old': 1, 'new': 2}}",
+    ),
+    ("'a b' | contains_whitespace", "True"),
+    ("'abc' | substring_in_list(['xabcx'])", "True"),
+    ("'abc' | is_hex", "True"),
+    ("'0xff' | is_hex", "True"),
+    ("'camelCase' | to_snake_case", "camel_case"),
+    ("'snake_case' | to_camelcase", "snakeCase"),
+    ("'snake_case' | to_camelcase(uppercamel=True)", "SnakeCase"),
+    ("salt['mine.get']('*', 'network.ip_addrs')", "{}"),
+    ("salt['pkg.version_cmp']('1.2', '1.10')", "-1"),
+    ("salt['pkg.version_cmp']('1:1', '2')", "1"),
+    ("salt['pkg.version_cmp']('1~rc', '1')", "-1"),
+    ("salt['pillar.fetch']('none:such')", ""),
+    ("salt['match.list']('a,web-1')", "True"),
+    ("salt['match.pcre']('we.*')", "True"),
+    ("salt['match.compound']('web* and not L@db')", "True"),
+    (
+        "salt['hashutil.digest']('abc')",
+        "900150983cd24fb0d6963f7d28e17f72",
+    ),
+    ("salt['hashutil.base64_b64decode']('YWJj')", "abc"),
+    (
+        "salt['slsutil.serialize']('json', {'b': [1, 2], 'a': None})",
+        "{\"b\": [1, 2], \"a\": null}",
+    ),
+];
+
+#[test]
+fn functions_and_filters_give_the_recorded_answers_of_salt() {
+    for (expression, answer) in SALT_ANSWERS {
+        assert_eq!(given(expression), answer, "{expression}");
+    }
+}
+
+#[test]
+fn state_files_and_folders_of_the_tree_are_listed_as_in_salt() {
+    let template = "{% for name in salt['cp.list_states']() + salt['cp.list_master_dirs']() %}\n{{ loop.index }}:\n  test.nop:\n    - name: '{{ name }}'\n{% endfor %}\n";
+    let files = [("e/init.sls", ""), ("e/f/g.sls", ""), ("e/h/text.conf", "")];
+    assert_eq!(
+        names_with(template, &files),
+        ["d.main", "e", "e.f.g", "d", "e", "e/f", "e/h"]
+    );
+}
