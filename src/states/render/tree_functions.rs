@@ -1,9 +1,5 @@
 //! Template functions (`salt[…]`) that list the state tree, match the machine, and compute digests, versions and
 //! networks. They need no facts.
-#![expect(
-    clippy::unnecessary_wraps,
-    reason = "all functions of a table have the same type"
-)]
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
