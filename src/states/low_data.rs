@@ -104,7 +104,8 @@ impl Chunk {
 pub struct RequisiteLink {
     pub kind: Requisite,
     pub target: LinkTarget,
-    /// The requisite as written, such as `{"cmd": "tgt"}` or `"tgt"`.
+    /// The requisite as written, such as `{"cmd": "tgt"}` or `"tgt"`. Null if another state names this one in its
+    /// `listen_in`: like Salt, low data then does not show the requisite.
     pub written: Value,
     /// The source position of the requisite.
     pub span: Span,

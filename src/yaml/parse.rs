@@ -281,7 +281,10 @@ impl<'t> EventReader<'t> {
     /// without one.
     fn strip_added_newline(&self, text: Cow<'t, str>, span: Span) -> Cow<'t, str> {
         let whole = self.text;
-        if span.end as usize != whole.len() || whole.ends_with(['\n', ' ', '\t']) {
+        let last = whole.rsplit('\n').next().unwrap_or_default();
+        // A last line that is only an indentation is no content.
+        let is_blank = last.trim_matches([' ', '\t']).is_empty();
+        if span.end as usize != whole.len() || is_blank {
             return text;
         }
         match text.strip_suffix('\n') {

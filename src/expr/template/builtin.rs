@@ -47,8 +47,11 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     add_comparisons(environment);
 }
 
-/// Registers the tests that compare values.
+/// Registers the tests that compare values, and that for values with items: none has no items.
 fn add_comparisons(environment: &mut Environment<'_>) {
+    environment.add_test("iterable", |value: &JinjaValue| {
+        !value.is_none() && tests::is_iterable(value)
+    });
     let comparisons: [(&[&'static str], JinjaValue); 7] = [
         (
             &["eq", "equalto", "=="],

@@ -239,15 +239,18 @@ impl DumpWriter {
                 let lines: Vec<&str> = quoted.split('\n').collect();
                 let margin = " ".repeat(indent);
                 for (place, line) in lines.iter().enumerate() {
-                    match place {
-                        0 => {}
-                        1 => self.put("\n\n"),
-                        _ => self.put("\n"),
+                    // A reader folds a single line break into a space, so the first one of each run is doubled.
+                    match place.checked_sub(1).map(|before| (before, lines[before])) {
+                        None => {}
+                        Some((before, text)) if before == 0 || !text.is_empty() => {
+                            self.put("\n\n");
+                        }
+                        Some(_) => self.put("\n"),
                     }
                     if place > 0 && (!line.is_empty() || place + 1 == lines.len()) {
                         self.put(&margin);
                     }
-                    self.put(line);
+                    self.folded(line, indent);
                 }
             } else {
                 self.folded(&quoted, indent);

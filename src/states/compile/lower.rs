@@ -562,7 +562,6 @@ impl<'a> RequisiteResolver<'a> {
                 continue;
             };
             let target = self.resolve_target(&draft.state, &draft.id);
-            let written = RequisiteEntry::of(&draft.state, &draft.id, draft.span).written;
             for requisite in requisites {
                 let pairs = requisite.written.as_map().into_iter().flatten();
                 for (module, name) in pairs {
@@ -574,7 +573,7 @@ impl<'a> RequisiteResolver<'a> {
                         chunks[listener as usize].links.push(RequisiteLink {
                             kind: Requisite::Listen,
                             target,
-                            written: written.clone(),
+                            written: Value::Null,
                             span: requisite.span,
                         });
                     }

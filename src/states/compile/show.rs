@@ -7,7 +7,7 @@ use super::extend::BASE_ENV;
 use super::high_data::{HighData, IdDeclaration, StateItem};
 use super::request::CompiledStates;
 use super::run_order::run_order;
-use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite};
+use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite, RequisiteLink};
 use crate::value::{Map, Value};
 
 /// Converts high data to a map with Salt's keys.
@@ -64,7 +64,8 @@ fn chunk_value(chunk: &Chunk) -> Value {
         map.insert(Arc::clone(key), value.clone());
     }
     for kind in Requisite::ALL {
-        let links = chunk.links.iter().filter(|link| link.kind == kind);
+        let is_shown = |link: &&RequisiteLink| link.kind == kind && !link.written.is_null();
+        let links = chunk.links.iter().filter(is_shown);
         let written: Vec<Value> = links.map(|link| link.written.clone()).collect();
         if !written.is_empty() {
             map.insert(kind.as_str().into(), written.into());

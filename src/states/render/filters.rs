@@ -337,6 +337,27 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_the_same_after_they_were_written_as_yaml() {
+        let signs = ['a', ' ', '\n', ':', '#'];
+        let mut texts = vec![String::new()];
+        for length in 1..=5 {
+            let longer: Vec<String> = texts
+                .iter()
+                .filter(|text| text.chars().count() == length - 1)
+                .flat_map(|text| signs.map(|sign| format!("{text}{sign}")))
+                .collect();
+            texts.extend(longer);
+        }
+        for text in texts {
+            let value = Value::map([("k", Value::from(text.as_str()))]);
+            for flow in [true, false] {
+                let yaml = one("yaml", &[value.clone(), flow.into()]);
+                assert_eq!(one("load_yaml", &[yaml.clone()]), value, "{text:?}: {yaml}");
+            }
+        }
+    }
+
+    #[test]
     fn regular_expressions_give_groups_as_in_salt() {
         let found = one("regex_search", &["web-12".into(), r"(\w+)-(\d+)".into()]);
         assert_eq!(found.to_string(), "['web', '12']");

@@ -89,6 +89,10 @@ fn keys_are_sorted_as_salt_sorts_them() {
             "{k: 'a:b', l: 'w w w w w w w w w w w w w w w w w w w w w w w w w w w w w w w w w w\n    w w w w w w w w w w w '}",
         ),
         (
+            "{'k': 'a\\nb\\nc\\n'}|yaml",
+            "{k: 'a\n\n    b\n\n    c\n\n    '}",
+        ),
+        (
             "{'a': [1]}|json(indent=4)",
             "{\n    \"a\": [\n        1\n    ]\n}",
         ),
@@ -189,6 +193,11 @@ fn expressions_of_jinja2_are_known() {
         ("7 % 3 ~ '' ~ (-7) % 3", "12"),
         ("(1, 'x') ~ ''", "(1, 'x')"),
         ("[1] is list", "True"),
+        ("none is iterable", "False"),
+        (
+            "'a' is iterable and [] is iterable and {} is iterable",
+            "True",
+        ),
         ("{'a': 1} is list", "False"),
         ("pillar['get']('p')['get']('zz', 9)", "9"),
         ("salt['log.debug']('x')", "True"),
@@ -246,6 +255,10 @@ fn a_literal_block_at_the_end_of_a_file_gets_no_line_break() {
     let template = "{% set x = 1 %}\na:\n  test.nop:\n    - text: |\n        a\n        b{{ x }}";
     let compiled = tree(minion(template), &["main"], RunOrdering::Classic).unwrap();
     assert_eq!(compiled.low.chunks[0].args["text"].as_str(), Some("a\nb1"));
+    let spaces = format!("{template}  ");
+    let compiled = tree(minion(&spaces), &["main"], RunOrdering::Classic).unwrap();
+    let text = compiled.low.chunks[0].args["text"].as_str();
+    assert_eq!(text, Some("a\nb1  "));
     let ended = format!("{template}\n");
     let compiled = tree(minion(&ended), &["main"], RunOrdering::Classic).unwrap();
     assert_eq!(
