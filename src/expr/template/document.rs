@@ -22,6 +22,7 @@ use crate::expr::scope::Scope;
 use crate::expr::tracker::RenderNotes;
 use crate::value::{Handle, Map, Value};
 
+use super::delimiters::Delimiters;
 use super::document_functions::{self, StatementState};
 use super::engine::{environment, write_value};
 use super::error::filter_error;
@@ -29,7 +30,7 @@ use super::header;
 use super::key_order::with_sorted_keys;
 use super::mutable::MutableMaker;
 use super::ordered_maps::OrderedMaps;
-use super::preprocess::{Backslashes, Delimiters, prepare_source};
+use super::preprocess::{Backslashes, prepare_source};
 use super::undefined::missing_name;
 use super::variables::{FunctionObject, Variables};
 

@@ -6,9 +6,10 @@ use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State, functions};
 
 use super::error::Result;
+use super::inserted_names::{MUTABLE_FUNCTION, STATEMENT_FUNCTION};
 use super::mutable::MutableMaker;
 use super::serialization;
-use super::variables::{MUTABLE_FUNCTION, Variables};
+use super::variables::Variables;
 use super::{arguments, collections};
 
 /// Adds the functions that make values mutable, which all templates have.
@@ -27,13 +28,6 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     arguments::add_filters(environment, serialization::DOCUMENT_FILTERS);
     arguments::add_filters(environment, collections::DOCUMENT_FILTERS);
 }
-
-/// The function that begins and ends a `do` statement whose function changes its argument. `preprocess` inserts
-/// the calls.
-pub(super) const STATEMENT_FUNCTION: &str = "__statement";
-
-/// The functions that change their argument, so that a `do` statement has an effect.
-pub(super) const CHANGING_FUNCTIONS: [&str; 2] = ["defaults.merge", "slsutil.update"];
 
 /// The `do` statement that a rendering is in.
 #[derive(Debug, Default)]

@@ -18,10 +18,11 @@ use crate::expr::tracker::RenderNotes;
 use crate::text::format_size;
 use crate::value::Value;
 
+use super::delimiters::Delimiters;
 use super::engine_panic::without_panic;
 use super::error::filter_error;
 use super::lazy_object::LazyObject;
-use super::preprocess::{Delimiters, prepare_template};
+use super::preprocess::prepare_template;
 use super::variables::{VariableObject, Variables};
 use super::{
     header, limits, python_literal, python_methods, python_text, registry, test_functions,

@@ -2,7 +2,7 @@
 
 use minijinja::syntax::SyntaxConfig;
 
-use super::preprocess::Delimiters;
+use super::delimiters::Delimiters;
 
 /// A syntax with other delimiters than the default.
 type Syntax = (SyntaxConfig, Delimiters);

@@ -11,23 +11,9 @@ use crate::expr::error::Error;
 use crate::expr::lazy::LazyValue;
 use crate::value::Value;
 
+use super::operators::METHODS;
 use super::undefined::missing_attribute;
 use super::variables::Variables;
-
-/// The methods of maps. As in Jinja2, a name after a dot finds a method before it finds an entry.
-pub(super) const METHODS: [&str; 11] = [
-    "clear",
-    "copy",
-    "fromkeys",
-    "get",
-    "items",
-    "keys",
-    "pop",
-    "popitem",
-    "setdefault",
-    "update",
-    "values",
-];
 
 /// A value that is evaluated only where a template accesses it.
 pub(super) struct LazyObject {

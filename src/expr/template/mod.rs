@@ -9,6 +9,7 @@ mod combinatorics;
 mod conversion;
 mod cycler;
 mod dates;
+mod delimiters;
 #[cfg(test)]
 mod dialect_tests;
 mod document;
@@ -17,6 +18,7 @@ mod engine;
 mod engine_panic;
 mod error;
 mod header;
+mod inserted_names;
 mod key_order;
 mod lazy_object;
 mod limits;

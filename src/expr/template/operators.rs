@@ -3,11 +3,23 @@
 
 use std::borrow::Cow;
 
-use super::lazy_object::METHODS;
-use super::preprocess::{Delimiters, expression_length, string_length};
+use super::delimiters::{Delimiters, expression_length, string_length};
+use super::inserted_names::REMAINDER_FILTER;
 
-/// The filter that evaluates the operator `%`.
-pub(super) const REMAINDER_FILTER: &str = "__remainder";
+/// The methods of maps. As in Jinja2, a name after a dot finds a method before it finds an entry.
+pub(super) const METHODS: [&str; 11] = [
+    "clear",
+    "copy",
+    "fromkeys",
+    "get",
+    "items",
+    "keys",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "values",
+];
 
 /// The words that end an operand.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "recursive"];

@@ -12,10 +12,11 @@ use crate::expr::evaluator::Evaluator;
 use crate::expr::lazy::Scene;
 use crate::value::Value;
 
+use super::delimiters::Delimiters;
 use super::engine::{FUEL, environment, format, output_value, tests_definedness};
 use super::header;
 use super::parts::{Document, Part};
-use super::preprocess::{Delimiters, prepare_template};
+use super::preprocess::prepare_template;
 use super::variables::{VariableObject, Variables};
 
 /// Writes a value like the usual formatter, and keeps it apart if the template has accessed data.

@@ -2,9 +2,11 @@
 //! the size of assigned variables, and translates Salt's own tags.
 use std::borrow::Cow;
 
-use super::document_functions::{CHANGING_FUNCTIONS, STATEMENT_FUNCTION};
+use super::delimiters::{Delimiters, expression_length, string_length};
+use super::inserted_names::{
+    CHANGING_FUNCTIONS, CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION, STATEMENT_FUNCTION,
+};
 use super::operators::rewrite_operators;
-use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION};
 use super::variadic::rewrite_macros;
 
 /// The variable that receives the result of an inserted size check.
@@ -15,16 +17,6 @@ const COUNTED_LENGTH: usize = 64;
 
 /// The formats of the tags `load_…` and `import_…`.
 const FORMATS: [&str; 3] = ["yaml", "json", "text"];
-
-/// The delimiters of blocks, variables and comments, in this order.
-#[derive(Debug, Clone)]
-pub(super) struct Delimiters(pub(super) [[String; 2]; 3]);
-
-impl Default for Delimiters {
-    fn default() -> Self {
-        Self([["{%", "%}"], ["{{", "}}"], ["{#", "#}"]].map(|pair| pair.map(str::to_owned)))
-    }
-}
 
 /// The meaning of a backslash in a string within `{{ … }}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -365,50 +357,6 @@ fn whitespace_control(inner: &str) -> (&'static str, &'static str) {
 fn format_of(inner: &str) -> Option<&'static str> {
     let (_, rest) = inner.split_once("import_")?;
     FORMATS.into_iter().find(|format| rest.starts_with(format))
-}
-
-/// Returns the length of an expression up to its end delimiter, ignoring delimiters in strings and brackets.
-pub(super) fn expression_length(text: &str, end: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        if depth == 0 && rest.starts_with(end) {
-            return at;
-        }
-        let Some(first) = rest.chars().next() else {
-            break;
-        };
-        at += match first {
-            '\'' | '"' => string_length(rest),
-            '(' | '[' | '{' => {
-                depth += 1;
-                1
-            }
-            ')' | ']' | '}' => {
-                depth = depth.saturating_sub(1);
-                1
-            }
-            other => other.len_utf8(),
-        };
-    }
-    text.len()
-}
-
-/// Returns the length of the string at the start of the text, including its quotes.
-pub(super) fn string_length(text: &str) -> usize {
-    let mut characters = text.char_indices();
-    let Some((_, quote)) = characters.next() else {
-        return 0;
-    };
-    while let Some((at, character)) = characters.next() {
-        match character {
-            '\\' => drop(characters.next()),
-            end if end == quote => return at + end.len_utf8(),
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 /// Returns the target of an assignment: the text before the `=`. None if the text is not an assignment.

@@ -12,7 +12,8 @@ use crate::expr::lazy::LazyValue;
 use crate::value::{Map, Value};
 
 use super::error::{Result, filter_error};
-use super::variables::{CHECK_FUNCTION, COUNT_FUNCTION, Variables};
+use super::inserted_names::{CHECK_FUNCTION, COUNT_FUNCTION, VARIADIC_FUNCTION};
+use super::variables::Variables;
 use super::{
     arguments, builtin, collections, combinatorics, cycler, dates, document_functions, engine,
     limits, lookup, paths, regexes, serialization, text, text_layout, variadic, vault,
@@ -43,7 +44,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function("cycler", cycler::cycler);
     environment.add_function("undef", undef);
     document_functions::add_mutable(environment);
-    environment.add_function(variadic::VARIADIC_FUNCTION, variadic::wrap);
+    environment.add_function(VARIADIC_FUNCTION, variadic::wrap);
     environment.add_function(CHECK_FUNCTION, limits::check_values);
     environment.add_function(COUNT_FUNCTION, engine::count_output);
     environment.add_function("lookup", lookup::lookup_function);

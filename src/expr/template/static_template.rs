@@ -7,7 +7,8 @@ use minijinja::{Environment, UndefinedBehavior};
 
 pub(in crate::expr) use super::variables::GLOBALS;
 
-use super::preprocess::{Delimiters, prepare_template};
+use super::delimiters::Delimiters;
+use super::preprocess::prepare_template;
 use super::{engine, header};
 
 static ENVIRONMENT: LazyLock<Environment<'static>> =

@@ -6,7 +6,7 @@ use crate::value::{List, Value, decode_percent, encode_percent};
 
 use super::arguments::{FilterArguments, FilterTable, VARIADIC, VARIADIC_NAMED};
 use super::error::Result;
-use super::operators::REMAINDER_FILTER;
+use super::inserted_names::REMAINDER_FILTER;
 use super::{limits, percent_format, remainder};
 
 const URLIZE: &[&str] = &[

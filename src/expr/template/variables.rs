@@ -17,9 +17,9 @@ use crate::expr::reads::Read;
 use crate::expr::syntax::needs_evaluation;
 use crate::value::{Handle, Map, Value};
 
+use super::inserted_names::{CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION, VARIADIC_FUNCTION};
 use super::ordered_maps::OrderedMaps;
 use super::parts::PartsWriter;
-use super::variadic::VARIADIC_FUNCTION;
 
 /// The variables of one rendering. Resolved names are cached.
 pub(super) struct Variables {
@@ -190,15 +190,6 @@ impl Variables {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// The name of the function that makes an assigned value mutable. `preprocess` inserts the calls.
-pub(super) const MUTABLE_FUNCTION: &str = "__own";
-
-/// The name of the function that checks the size of an assigned value. `preprocess` inserts the calls.
-pub(super) const CHECK_FUNCTION: &str = "__checked";
-
-/// The name of the function that counts plain text of a template. `preprocess` inserts the calls.
-pub(super) const COUNT_FUNCTION: &str = "__counted";
 
 /// The global functions of the engine, which are not variables.
 pub(in crate::expr) const GLOBALS: [&str; 17] = [

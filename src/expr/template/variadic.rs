@@ -10,13 +10,11 @@ use minijinja::value::{
     Enumerator, Kwargs, Object, ObjectRepr, Tuple, Value as JinjaValue, from_args,
 };
 
+use super::delimiters::{Delimiters, expression_length};
 use super::error::Result;
+use super::inserted_names::VARIADIC_FUNCTION;
 use super::mutable::MutableMaker;
-use super::preprocess::{Delimiters, expression_length};
 use super::variables::Variables;
-
-/// The name of the function that wraps a macro. The calls are inserted after the end of the macro.
-pub(super) const VARIADIC_FUNCTION: &str = "__variadic";
 
 /// The parameters that receive the surplus arguments.
 const SURPLUS: [&str; 2] = ["varargs", "kwargs"];

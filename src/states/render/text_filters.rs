@@ -1,5 +1,6 @@
 //! Salt's Jinja filters for digests, encodings, paths, names and networks.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -167,9 +168,18 @@ fn exactly(value: &Value, wanted: Option<i64>) -> Value {
 
 fn compare_lists(old: &Value, new: &Value) -> Value {
     let (old, new) = (items_of(old), items_of(new));
-    let added: Vec<_> = new.iter().filter(|it| !old.contains(it)).cloned().collect();
-    let removed: Vec<_> = old.iter().filter(|it| !new.contains(it)).cloned().collect();
-    let entries = [("new", added), ("old", removed)];
+    // The text of an item tells it from others, also from one of another type.
+    let texts = |items: &[Value]| -> HashSet<String> {
+        items.iter().map(|item| format!("{item:?}")).collect()
+    };
+    let without = |items: &[Value], others: &HashSet<String>| -> Vec<Value> {
+        let is_other = |item: &&Value| !others.contains(&format!("{item:?}"));
+        items.iter().filter(is_other).cloned().collect()
+    };
+    let entries = [
+        ("new", without(new, &texts(old))),
+        ("old", without(old, &texts(new))),
+    ];
     let entries = entries.into_iter().filter(|(_, items)| !items.is_empty());
     Value::map(entries.map(|(name, items)| (name, Value::list(items))))
 }

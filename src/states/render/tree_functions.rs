@@ -123,7 +123,7 @@ fn list_folders(call: &TemplateCall<'_>) -> CallResult {
     Ok(Value::list(folders.map(Value::from)))
 }
 
-/// Whether this machine, or a minion of the given name with its data, is a target.
+/// Returns true if this machine, or a minion of the given name with its data, is a target.
 fn matches(call: &TemplateCall<'_>, matcher: Matcher) -> CallResult {
     let vars = call.vars;
     let minion = MinionData {

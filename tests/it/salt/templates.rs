@@ -315,7 +315,7 @@ fn functions_and_filters_give_the_recorded_answers_of_salt() {
 
 #[test]
 fn state_files_and_folders_of_the_tree_are_listed_as_in_salt() {
-    let template = "{% for name in salt['cp.list_states']() + salt['cp.list_master_dirs']() %}\n{{ loop.index }}:\n  test.nop:\n    - name: '{{ name }}'\n{% endfor %}\n";
+    let template = "{% for name in salt['cp.list_states']() + salt['cp.list_master_dirs']() %}\nn{{ loop.index }}:\n  test.nop:\n    - name: '{{ name }}'\n{% endfor %}\n";
     let files = [("e/init.sls", ""), ("e/f/g.sls", ""), ("e/h/text.conf", "")];
     assert_eq!(
         names_with(template, &files),
