@@ -21,6 +21,8 @@ host-more:
     - name: deux
     - ip: [10.0.0.2]
     - comment: second
+    - require:
+      - host: host-new
 host-known:
   host.present:
     - name: five
