@@ -10,7 +10,6 @@ mod extend;
 mod high_data;
 mod keywords;
 mod lower;
-mod matcher;
 mod pipeline;
 mod problem;
 mod request;
@@ -19,8 +18,6 @@ mod show;
 mod sls_loader;
 mod top_file;
 mod verify;
-
-pub(super) use matcher::Matcher;
 
 pub use dag_order::OrderEntry;
 pub use pipeline::compile;

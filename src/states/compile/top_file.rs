@@ -1,6 +1,6 @@
 //! The top file: determines which SLS files a machine gets (S7).
 //!
-//! Entry: [`match_top_files`], called by the compile pipeline for a highstate. `matcher.rs` evaluates the
+//! Entry: [`match_top_files`], called by the compile pipeline for a highstate. `render/matcher.rs` evaluates the
 //! target expressions.
 
 use std::sync::Arc;
@@ -8,13 +8,12 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use super::extend::BASE_ENV;
-use super::matcher::Matcher;
 use super::problem::StateFileProblem;
 use super::request::CompileError;
 use super::sls_loader::SlsLoader;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::FactCache;
-use crate::states::render::{RenderError, SlsSource, StateRenderer};
+use crate::states::render::{Matcher, RenderError, SlsSource, StateRenderer};
 use crate::value::Value;
 use crate::yaml::Node;
 

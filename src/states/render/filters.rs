@@ -352,7 +352,11 @@ mod tests {
             let value = Value::map([("k", Value::from(text.as_str()))]);
             for flow in [true, false] {
                 let yaml = one("yaml", &[value.clone(), flow.into()]);
-                assert_eq!(one("load_yaml", &[yaml.clone()]), value, "{text:?}: {yaml}");
+                assert_eq!(
+                    one("load_yaml", std::slice::from_ref(&yaml)),
+                    value,
+                    "{text:?}: {yaml}"
+                );
             }
         }
     }

@@ -12,6 +12,7 @@ mod functions;
 mod ip_network;
 mod machine_functions;
 mod map_merge;
+mod matcher;
 mod null_context;
 mod renderer;
 mod sls;
@@ -24,6 +25,7 @@ pub use renderer::{MinionData, StateRenderer};
 use ip_network::IpNetwork;
 
 pub(super) use map_merge::value_at_path;
+pub(super) use matcher::Matcher;
 pub(super) use renderer::RenderError;
 pub(super) use sls::SlsSource;
 pub(super) use source_map::trace_to_templates;

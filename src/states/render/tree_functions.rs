@@ -8,9 +8,8 @@ use super::call::{CallResult, TemplateCall};
 use super::filters::apply_filter;
 use super::map_merge::value_at_path;
 use super::text_filters::apply_text_filter;
-use super::{IpNetwork, MinionData};
+use super::{IpNetwork, Matcher, MinionData};
 use crate::expr::pyyaml_text;
-use crate::states::compile::Matcher;
 use crate::states::modules::compare_versions;
 use crate::value::{Map, Value};
 

@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::states::render::{MinionData, value_at_path};
+use super::{MinionData, value_at_path};
 use crate::text::{Glob, Pattern};
 use crate::value::Value;
 
@@ -36,7 +36,7 @@ const MAX_DEPTH: usize = 50;
 
 impl Matcher {
     /// Returns the matcher with this name in a top file.
-    pub(super) fn from_name(word: &str) -> Option<Self> {
+    pub(in crate::states) fn from_name(word: &str) -> Option<Self> {
         Some(match word {
             "glob" => Self::Glob,
             "list" => Self::List,
