@@ -6,21 +6,9 @@ import statistics
 import sys
 import tempfile
 
-from measuring import measure
+from measuring import ONE_NODE, measure
 
-ENSEMBLE = """apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    topology_template:
-      node_templates:
-        app:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure:
-                implementation: Ansible
+ENSEMBLE = ONE_NODE + """                implementation: Ansible
                 inputs: {playbook: site.yml, inventory: inventory.yml, arguments: {word: hello}}
 """
 INVENTORY = """all:

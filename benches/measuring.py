@@ -7,6 +7,21 @@ import subprocess
 import sys
 import time
 
+# An ensemble with one node, up to the implementation of its operation `configure`.
+ONE_NODE = """apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      node_templates:
+        app:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard:
+              configure:
+"""
+
 
 class Server:
     """An sshd that listens on all addresses of this machine, such as 127.0.0.N."""

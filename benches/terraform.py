@@ -9,7 +9,7 @@ import statistics
 import sys
 import tempfile
 
-from measuring import measure
+from measuring import ONE_NODE, measure
 
 MODULE = """variable "word" {}
 resource "terraform_data" "x" {
@@ -18,19 +18,7 @@ resource "terraform_data" "x" {
 }
 output "first" { value = terraform_data.x[0].output }
 """
-ENSEMBLE = """apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    topology_template:
-      node_templates:
-        app:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure:
-                implementation: Terraform
+ENSEMBLE = ONE_NODE + """                implementation: Terraform
                 inputs:
                   tfvars: {word: hello}
                   main: |

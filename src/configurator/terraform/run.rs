@@ -153,10 +153,9 @@ impl TerraformRun {
             (Stage::Show, Some(ActionResult::Run(output))) => {
                 let plan = output.stdout.whole().ok();
                 let found = plan.filter(|_| output.exit.is_ok());
-                let secrets = self.secrets();
-                let found = found.and_then(|plan| differences(&plan, &secrets));
+                let found = found.and_then(|plan| differences(&plan, &self.secrets()));
                 let found = found.unwrap_or_else(|| differences_of_output(&self.output));
-                self.differences = found.iter().map(|text| secrets.redact(text)).collect();
+                self.note_differences(&found);
                 Ok(self.collect(task))
             }
             (Stage::AskVersion(init), result) => {
@@ -407,6 +406,12 @@ impl TerraformRun {
         Ok(auxiliary(Action::Run(self.with_secrets(command))))
     }
 
+    /// Keeps the differences of a check, without secrets.
+    fn note_differences(&mut self, found: &[String]) {
+        let secrets = self.secrets();
+        self.differences = found.iter().map(|text| secrets.redact(text)).collect();
+    }
+
     /// Keeps the text of a command for messages.
     fn note_command(&mut self, command: &Command) {
         if let crate::host::Program::Argv(words) = &command.program {
@@ -486,9 +491,7 @@ impl TerraformRun {
             return Ok(auxiliary(Action::Run(command)));
         }
         if is_different {
-            let secrets = self.secrets();
-            let found = differences_of_output(&self.output);
-            self.differences = found.iter().map(|text| secrets.redact(text)).collect();
+            self.note_differences(&differences_of_output(&self.output));
         }
         Ok(self.collect(task))
     }

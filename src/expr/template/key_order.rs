@@ -20,7 +20,7 @@ const DEPTH: usize = 100;
 /// Converts an engine value to a native value without marks. Sorts the keys of all maps, except those of
 /// [`Variables::ordered`].
 pub(super) fn with_sorted_keys(variables: &Arc<Variables>, value: &JinjaValue) -> Result<Value> {
-    // Fails if the value is too large to be walked.
+    // Notes the marks of the value, and fails if it is too large to be walked.
     variables.revealed_value(value)?;
     sorted_at(variables, value, 0)
 }
@@ -28,8 +28,6 @@ pub(super) fn with_sorted_keys(variables: &Arc<Variables>, value: &JinjaValue) -
 fn sorted_at(variables: &Arc<Variables>, value: &JinjaValue, depth: usize) -> Result<Value> {
     let lazy = value.downcast_object_ref::<LazyObject>();
     if let Some(LazyValue::Value(inner)) = lazy.map(LazyObject::item) {
-        // The marks of the value are noted.
-        variables.revealed_value(value)?;
         return Ok(sorted_value(&variables.ordered, inner));
     }
     let is_collection = matches!(value.kind(), ValueKind::Seq | ValueKind::Map);

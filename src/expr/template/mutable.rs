@@ -189,13 +189,7 @@ fn unknown(method: &str) -> JinjaError {
 impl MutableList {
     /// Returns an item in the form in which templates can change it. Fails if the item contains this list.
     fn mutable(&self, item: &JinjaValue) -> Result<JinjaValue> {
-        let item = MutableMaker::new(&self.variables).copy(item, 0)?;
-        let is_self = |value: &JinjaValue| {
-            let list = value.downcast_object_ref::<Self>();
-            list.is_some_and(|list| std::ptr::eq(list, self))
-        };
-        refuse_cycle(&item, &is_self)?;
-        Ok(item)
+        mutable_item(self, &self.variables, item)
     }
 
     /// Sorts the items. `reverse` is the only argument that is supported.
@@ -303,13 +297,7 @@ impl Object for MutableList {
 impl MutableMap {
     /// Returns an item in the form in which templates can change it. Fails if the item contains this map.
     fn mutable(&self, item: &JinjaValue) -> Result<JinjaValue> {
-        let item = MutableMaker::new(&self.variables).copy(item, 0)?;
-        let is_self = |value: &JinjaValue| {
-            let map = value.downcast_object_ref::<Self>();
-            map.is_some_and(|map| std::ptr::eq(map, self))
-        };
-        refuse_cycle(&item, &is_self)?;
-        Ok(item)
+        mutable_item(self, &self.variables, item)
     }
 
     /// Creates a map like this one with other entries.
@@ -345,6 +333,21 @@ impl MutableMap {
         }
         Ok(entries)
     }
+}
+
+/// Returns an item for a list or map in the form in which templates can change it.
+fn mutable_item<T: Object + 'static>(
+    owner: &T,
+    variables: &Arc<Variables>,
+    item: &JinjaValue,
+) -> Result<JinjaValue> {
+    let item = MutableMaker::new(variables).copy(item, 0)?;
+    let is_owner = |value: &JinjaValue| {
+        let other = value.downcast_object_ref::<T>();
+        other.is_some_and(|other| std::ptr::eq(other, owner))
+    };
+    refuse_cycle(&item, &is_owner)?;
+    Ok(item)
 }
 
 /// Returns an error if a value contains the list or map that it is added to, or more items than a list may have.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::delimiters::{Delimiters, expression_length, string_length};
+use super::delimiters::{Delimiters, expression_length, rewrite_tags, string_length};
 use super::inserted_names::REMAINDER_FILTER;
 
 /// The methods of maps. As in Jinja2, a name after a dot finds a method before it finds an entry.
@@ -29,42 +29,9 @@ pub(super) fn rewrite_operators<'a>(text: &'a str, delimiters: &Delimiters) -> C
     if !has_remainder(text) && !has_named_method(text) {
         return Cow::Borrowed(text);
     }
-    let [block, variable, comment] = &delimiters.0;
-    let mut output = String::with_capacity(text.len() + 32);
-    let mut rest = text;
-    loop {
-        let kinds = [variable, comment, block];
-        let starts = kinds.iter().enumerate().filter_map(|(kind, pair)| {
-            let at = rest
-                .find(pair[0].as_str())
-                .filter(|_| !pair[0].is_empty())?;
-            Some((at, std::cmp::Reverse(pair[0].len()), kind))
-        });
-        let Some((at, _, kind)) = starts.min() else {
-            output.push_str(rest);
-            return Cow::Owned(output);
-        };
-        let [start, end] = kinds[kind];
-        let inner = at + start.len();
-        output.push_str(&rest[..inner]);
-        rest = &rest[inner..];
-        let length = match kind {
-            1 => rest.find(end.as_str()).unwrap_or(rest.len()),
-            _ => expression_length(rest, end),
-        };
-        let (expression, after) = rest.split_at(length);
-        rest = after;
-        match kind {
-            1 => output.push_str(expression),
-            _ => output.push_str(&rewrite(expression)),
-        }
-        let word = expression.trim_start_matches(['-', '+']).trim_start();
-        if kind == 2 && word.starts_with("raw") {
-            let end = rest.find("endraw").unwrap_or(rest.len());
-            output.push_str(&rest[..end]);
-            rest = &rest[end..];
-        }
-    }
+    Cow::Owned(rewrite_tags(text, delimiters, |_, expression, _| {
+        Cow::Owned(rewrite(expression))
+    }))
 }
 
 /// Returns true if a text can have the operator `%`. The delimiters of blocks do not count.
@@ -254,23 +221,13 @@ fn operand_length(text: &str) -> usize {
 
 /// Returns the length of the text in brackets at the start, with the brackets.
 fn bracket_length(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while let Some(first) = text[at..].chars().next() {
-        at += match first {
-            '\'' | '"' => string_length(&text[at..]),
-            other => other.len_utf8(),
-        };
-        match first {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth == 0 {
-            return at;
-        }
-    }
-    text.len()
+    let close = match text.as_bytes().first() {
+        Some(b'(') => ")",
+        Some(b'[') => "]",
+        _ => "}",
+    };
+    let inner = expression_length(&text[1..], close);
+    (inner + 2).min(text.len())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! the size of assigned variables, and translates Salt's own tags.
 use std::borrow::Cow;
 
-use super::delimiters::{Delimiters, expression_length, string_length};
+use super::delimiters::{Delimiters, TagFinder, TagKind, expression_length, string_length};
 use super::inserted_names::{
     CHANGING_FUNCTIONS, CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION, STATEMENT_FUNCTION,
 };
@@ -80,33 +80,22 @@ fn prepare_rewritten<'a>(
         backslashes,
         repeats: contains(&["for", "macro", "block", "include"]),
     };
-    let kinds = [variable, comment, block];
-    // The next start of each kind of tag; searched again only after it has been passed.
-    let mut next = [Some(0); 3];
+    let mut finder = TagFinder::new(text, delimiters);
     loop {
         let here = text.len() - scanner.rest.len();
-        for (start, pair) in next.iter_mut().zip(kinds) {
-            if start.is_some_and(|at| at < here || here == 0) {
-                let found = text[here..].find(pair[0].as_str());
-                *start = found.map(|at| here + at).filter(|_| !pair[0].is_empty());
-            }
-        }
-        let starts = next.iter().enumerate().filter_map(|(kind, start)| {
-            Some(((*start)?, std::cmp::Reverse(kinds[kind][0].len()), kind))
-        });
-        let Some((at, _, kind)) = starts.min() else {
+        let Some((at, kind, [start, end])) = finder.find(here) else {
             scanner.plain(scanner.rest.len());
             return Cow::Owned(scanner.output);
         };
         scanner.plain(at - here);
-        scanner.copy(kinds[kind][0].len());
+        scanner.copy(start.len());
         match kind {
-            0 => scanner.variable(&variable[1]),
-            1 => {
-                let end = scanner.rest.find(comment[1].as_str());
+            TagKind::Variable => scanner.variable(end),
+            TagKind::Comment => {
+                let end = scanner.rest.find(end.as_str());
                 scanner.copy(end.unwrap_or(scanner.rest.len()));
             }
-            _ => scanner.tag(),
+            TagKind::Block => scanner.tag(),
         }
     }
 }

@@ -10,7 +10,7 @@ use minijinja::value::{
     Enumerator, Kwargs, Object, ObjectRepr, Tuple, Value as JinjaValue, from_args,
 };
 
-use super::delimiters::{Delimiters, expression_length};
+use super::delimiters::{Delimiters, TagKind, rewrite_tags};
 use super::error::Result;
 use super::inserted_names::VARIADIC_FUNCTION;
 use super::mutable::MutableMaker;
@@ -108,47 +108,25 @@ pub(super) fn rewrite_macros<'a>(text: &'a str, delimiters: &Delimiters) -> Cow<
     if !text.contains("macro") || !SURPLUS.iter().any(|name| text.contains(name)) {
         return Cow::Borrowed(text);
     }
-    let [block, _, comment] = &delimiters.0;
-    let mut output = String::with_capacity(text.len() + 128);
-    let mut rest = text;
+    let [block, ..] = &delimiters.0;
     // The names of the open macros that need the parameters.
     let mut open: Vec<Option<&str>> = Vec::new();
-    while let Some(at) = rest.find(block[0].as_str()) {
-        let is_comment = rest
-            .find(comment[0].as_str())
-            .filter(|start| *start < at && !comment[0].is_empty());
-        if let Some(start) = is_comment {
-            let end = rest[start..].find(comment[1].as_str());
-            let end = end.map_or(rest.len(), |end| start + end + comment[1].len());
-            output.push_str(&rest[..end]);
-            rest = &rest[end..];
-            continue;
-        }
-        let begin = at + block[0].len();
-        let length = expression_length(&rest[begin..], &block[1]);
-        let tag = &rest[begin..begin + length];
-        let after = &rest[begin + length..];
-        output.push_str(&rest[..begin]);
-        rest = after;
+    Cow::Owned(rewrite_tags(text, delimiters, |kind, tag, after| {
         let words = tag.trim_start_matches(['-', '+']).trim_start();
-        if words.starts_with("raw") {
-            let end = after.find("endraw").unwrap_or(after.len());
-            output.push_str(tag);
-            output.push_str(&after[..end]);
-            rest = &after[end..];
-        } else if words.starts_with("endmacro") {
-            output.push_str(&closed(tag, open.pop().flatten(), block));
-        } else if let Some(signature) = words.strip_prefix("macro ") {
-            let extended = body_mentions(after, block).then(|| extended(tag)).flatten();
-            let name = signature.split('(').next().unwrap_or_default().trim();
-            open.push(extended.is_some().then_some(name));
-            output.push_str(extended.as_deref().unwrap_or(tag));
-        } else {
-            output.push_str(tag);
+        if kind != TagKind::Block {
+            return Cow::Borrowed(tag);
         }
-    }
-    output.push_str(rest);
-    Cow::Owned(output)
+        if words.starts_with("endmacro") {
+            return Cow::Owned(closed(tag, open.pop().flatten(), block));
+        }
+        let Some(signature) = words.strip_prefix("macro ") else {
+            return Cow::Borrowed(tag);
+        };
+        let extended = body_mentions(after, block).then(|| extended(tag)).flatten();
+        let name = signature.split('(').next().unwrap_or_default().trim();
+        open.push(extended.is_some().then_some(name));
+        extended.map_or(Cow::Borrowed(tag), Cow::Owned)
+    }))
 }
 
 /// Returns the tag at the end of a macro. If the macro has the added parameters, a tag that wraps it follows.

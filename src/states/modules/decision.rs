@@ -33,6 +33,12 @@ pub(super) fn run_probe(
     facts.probe(c_locale_probe(text, reads))
 }
 
+/// Returns true if systemd runs the machine.
+pub(super) fn runs_systemd(facts: &FactCache) -> Result<bool, Halt> {
+    let probed = run_probe(facts, "[ -d /run/systemd/system ]", Domain::Fixed)?;
+    Ok(probed.code == 0)
+}
+
 /// Halts with all missing facts at once, so that one round trip to the machine reads them.
 pub(super) fn require_facts(
     facts: &FactCache,

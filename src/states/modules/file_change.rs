@@ -1,4 +1,4 @@
-//! Constructors of [`Change`] values for files and folders.
+//! Constructors of [`Change`] values for files and folders, and the folder of a path.
 //!
 //! The state modules use them to list their steps; the engine has the host apply the changes.
 
@@ -71,5 +71,14 @@ pub(super) fn touch(path: &str) -> Change {
         path: path.to_owned(),
         read: None,
         written: None,
+    }
+}
+
+/// Returns the folder that contains a path; empty for a relative name without a slash.
+pub(super) fn parent(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(0) => "/",
+        Some(slash_index) => path[..slash_index].trim_end_matches('/'),
+        None => "",
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::decision::{act, failure, require_facts, run_change, run_probe, stdout_text, unchanged};
+use super::decision::{
+    act_or_fail, failure, require_facts, run_change, run_probe, runs_systemd, stdout_text,
+    unchanged,
+};
 use super::file_change;
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Domain, Fact};
@@ -47,8 +50,7 @@ struct PersistFile {
 impl PersistFile {
     fn read(facts: &FactCache) -> Result<Self, Halt> {
         require_facts(facts, FILES.map(|path| Fact::Content(path.to_owned())))?;
-        let booted = run_probe(facts, "[ -d /run/systemd/system ]", Domain::Fixed)?;
-        let path = FILES[usize::from(booted.code != 0)];
+        let path = FILES[usize::from(!runs_systemd(facts)?)];
         let bytes = facts.content(path)?.unwrap_or_default();
         let text = String::from_utf8_lossy(bytes).into_owned();
         Ok(Self { path, text })
@@ -228,12 +230,12 @@ fn decide(
         .iter()
         .map(|module| (module.as_str().into(), word.into()))
         .collect();
-    act(StateOutcome::planned(planned), steps, move |error, _| {
-        Ok(match error {
-            Some(why) => StateOutcome::failed(format!("{complaint}: {why}")),
-            None => StateOutcome::changed(changes.clone(), success.clone()),
-        })
-    })
+    act_or_fail(
+        StateOutcome::planned(planned),
+        steps,
+        StateOutcome::changed(changes, success),
+        format!("{complaint}: "),
+    )
 }
 
 /// Decides `kmod.present`: loads kernel modules.

@@ -1,7 +1,8 @@
 //! The state module `locale`: generated locales, and the locale of the system.
 
 use super::decision::{
-    act, failure, line_value, run_change, run_probe, single_change, stdout_text, unchanged,
+    act, act_or_fail, failure, line_value, run_change, run_probe, single_change, stdout_text,
+    unchanged,
 };
 use crate::host::fact::Domain;
 use crate::states::{
@@ -159,15 +160,11 @@ fi"
         files.map(|path| Domain::Path(path.to_owned())),
     )];
     let predicted = StateOutcome::planned(format!("System locale {name} needs to be set"));
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            Some(why) => StateOutcome::failed(format!("Failed to set system locale: {why}")),
-            None => StateOutcome::changed(
-                single_change("locale", name.as_str()),
-                format!("Set system locale {name}"),
-            ),
-        })
-    })
+    let outcome = StateOutcome::changed(
+        single_change("locale", name.as_str()),
+        format!("Set system locale {name}"),
+    );
+    act_or_fail(predicted, steps, outcome, "Failed to set system locale: ")
 }
 
 #[cfg(test)]

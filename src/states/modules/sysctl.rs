@@ -2,7 +2,10 @@
 //!
 //! Parameters are read from and written to `/proc/sys`, so the program `sysctl` is not needed.
 
-use super::decision::{act, failure, require_facts, run_change, run_probe, single_change};
+use super::decision::{
+    act_or_fail, failure, require_facts, run_change, run_probe, runs_systemd, single_change,
+    unchanged,
+};
 use super::file_change;
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Domain, Fact};
@@ -116,7 +119,7 @@ impl<'a> DesiredParameter<'a> {
         let before = config.text.as_deref().unwrap_or(NEW_CONFIG);
         if let Some(after) = self.edited_config(before) {
             if !config.has_folder {
-                let folder = parent(&self.config);
+                let folder = file_change::parent(&self.config);
                 steps.push(file_change::folders(folder, ModeAndOwner::default()));
             }
             steps.push(file_change::write(
@@ -145,19 +148,12 @@ fn config_path(call: &StateCall<'_>, facts: &FactCache) -> Result<String, Halt> 
         }
         return Ok(path);
     }
-    let booted = run_probe(facts, "[ -d /run/systemd/system ]", Domain::Fixed)?;
-    let path = match booted.code {
-        0 => "/etc/sysctl.d/99-salt.conf",
-        _ => "/etc/sysctl.conf",
+    let path = if runs_systemd(facts)? {
+        "/etc/sysctl.d/99-salt.conf"
+    } else {
+        "/etc/sysctl.conf"
     };
     Ok(path.to_owned())
-}
-
-fn parent(path: &str) -> &str {
-    match path.rsplit_once('/') {
-        Some((folder, _)) if !folder.is_empty() => folder,
-        _ => "/",
-    }
 }
 
 /// The configuration file on the machine.
@@ -169,7 +165,7 @@ struct ConfigFile {
 
 impl ConfigFile {
     fn read(path: &str, facts: &FactCache) -> Result<Self, Halt> {
-        let folder = parent(path);
+        let folder = file_change::parent(path);
         require_facts(
             facts,
             [
@@ -218,7 +214,7 @@ fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Hal
     let steps = desired.steps(&config, is_current);
     if steps.is_empty() {
         let comment = format!("Sysctl value {name} = {value} is already set");
-        return super::decision::unchanged(comment);
+        return unchanged(comment);
     }
     let is_configured = config.values(name).next().is_some();
     let predicted = match (is_configured, is_current) {
@@ -234,10 +230,5 @@ fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Hal
         format!("Updated sysctl value {name} = {value}"),
     );
     let complaint = format!("Failed to set {name} to {value}: sysctl -w failed: ");
-    act(StateOutcome::planned(predicted), steps, move |error, _| {
-        Ok(error.map_or_else(
-            || outcome.clone(),
-            |why| StateOutcome::failed(format!("{complaint}{why}")),
-        ))
-    })
+    act_or_fail(StateOutcome::planned(predicted), steps, outcome, complaint)
 }

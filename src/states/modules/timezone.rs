@@ -2,7 +2,9 @@
 //!
 //! On a machine with a running systemd, `timedatectl` reads and sets both; elsewhere the files in `/etc` do.
 
-use super::decision::{act, failure, line_value, run_change, run_probe, stdout_text, unchanged};
+use super::decision::{
+    act_or_fail, failure, line_value, run_change, run_probe, stdout_text, unchanged,
+};
 use crate::host::fact::Domain;
 use crate::states::{
     FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome, refuse,
@@ -121,10 +123,6 @@ fn system(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
         changes.insert("utc".into(), true.into());
     }
     let predicted = StateOutcome::planned(planned.join(", "));
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            Some(why) => StateOutcome::failed(format!("Failed to set timezone: {why}")),
-            None => StateOutcome::changed(changes.clone(), comments.join(", ")),
-        })
-    })
+    let outcome = StateOutcome::changed(changes, comments.join(", "));
+    act_or_fail(predicted, steps, outcome, "Failed to set timezone: ")
 }

@@ -4,6 +4,8 @@
 //! [`FilePlan`] is the common result; [`PathOwners`] resolves and compares users and groups. Facts are
 //! read through the [`FactCache`]; nothing here touches the machine.
 use crate::states::modules::decision::require_facts;
+pub(super) use crate::states::modules::file_change::parent;
+
 use crate::states::modules::file_change;
 use std::sync::Arc;
 
@@ -92,15 +94,6 @@ pub(super) fn name_as_path(call: &StateCall<'_>, facts: &FactCache) -> Result<St
         return refuse(format!("Must provide name to file.{}", call.fun));
     }
     expand_home(call.name, facts)
-}
-
-/// Returns the folder that contains a path; empty for a relative name without a slash.
-pub(super) fn parent(path: &str) -> &str {
-    match path.rfind('/') {
-        Some(0) => "/",
-        Some(slash_index) => path[..slash_index].trim_end_matches('/'),
-        None => "",
-    }
 }
 
 /// Returns the last component of a path.

@@ -57,8 +57,7 @@ impl AuthorizedKeysFile {
 
     /// Returns the changes that write the file, and create its folder if it does not exist.
     fn write_steps(&self, text: String, facts: &FactCache) -> Result<Vec<Change>, Halt> {
-        let folder = self.path.rsplit_once('/').map_or("/", |(folder, _)| folder);
-        let folder = if folder.is_empty() { "/" } else { folder };
+        let folder = file_change::parent(&self.path);
         require_facts(
             facts,
             [Fact::Target(folder.into()), Fact::Target(self.path.clone())],
