@@ -5,6 +5,9 @@
 # run, even after a failure. The time of each part is printed when it ends and in a table at the end. The
 # last line names the failed parts.
 #
+# With several parts, `lint` and `docs` run beside the builds, and `patches` beside `corpus` and `hands`, because a
+# compiler often uses only one core. Their output is printed when they end.
+#
 #   UPDATE=1   rewrites tests/data/corpus-passing.txt with the passing cases, and schemas/*.json
 #   CI=true    a missing requirement is a failure; without it, tests that need the requirement are left out
 #              and named at the end, with the reason
@@ -25,8 +28,6 @@ features=fault-injection
 failed=
 # The requirements that are missing.
 without=${UNFURL_TESTS_WITHOUT:-}
-# One line per finished part: name, seconds, result.
-times=
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -179,7 +180,10 @@ make_for_tests() {
 
 format() { cargo fmt --check; }
 
-lint() { cargo clippy --locked --all-targets --features $features --profile $profile -- -D warnings; }
+# Checks need no code, so they have a folder of their own and run beside the builds.
+lint() {
+  CARGO_TARGET_DIR=$checks cargo clippy --locked --all-targets --features $features --profile $profile -- -D warnings
+}
 
 # Checks the licences and sources of all crates.
 supply() {
@@ -189,8 +193,8 @@ supply() {
 
 # The modules are private, so the documentation includes private items. Its examples run as tests.
 docs() {
-  RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --locked --no-deps --document-private-items --lib --examples \
-    --profile $profile &&
+  RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" CARGO_TARGET_DIR=$checks \
+    cargo doc --locked --no-deps --document-private-items --lib --examples --features $features --profile $profile &&
     cargo test --locked --doc --features $features --profile $profile
 }
 
@@ -199,6 +203,9 @@ patches() { sh tests/patches.sh "$target" $profile; }
 
 # Builds the program together with the integration tests, which are needed later anyway.
 build() { cargo build --locked --bin unfurl --test it --features $features --profile $profile; }
+
+# Builds all programs of the tests at the same time, so that their compilers share the cores.
+build_tests() { cargo test --no-run --locked --lib --bins --tests --features $features --profile $profile; }
 
 corpus() {
   needs corpus/unfurl corpus/tosca python3 python3-yaml bash || return 0
@@ -280,24 +287,55 @@ fuzz() {
     sh fuzz/run.sh again
 }
 
+# Runs a part and keeps its time and result.
 run() {
-  case $1 in
-    format | lint | supply | docs | corpus | hands | patches | fuzz) part=$1 ;;
-    test) part=unit_and_integration ;;
-    *) die "\`$1\` is not a part; the parts are: $parts" ;;
-  esac
   running=$1
+  part=$1
+  [ "$1" != test ] || part=unit_and_integration
   say "$running"
   part_began=$(date +%s)
   how=passed
-  "$part" || {
-    how=failed
-    failed="$failed $1"
-  }
+  "$part" || how=failed
   seconds=$(($(date +%s) - part_began))
   printf '\n%s: %s in %s s\n' "$1" "$how" "$seconds"
-  times="$times$1 $seconds $how
-"
+  echo "$seconds $how" >"$results/$1"
+}
+
+# Runs those of the given parts that are chosen, one after the other.
+run_chosen() {
+  for name in "$@"; do
+    case " $chosen " in
+      *" $name "*) run "$name" ;;
+    esac
+  done
+}
+
+# Runs parts beside others, with their output in files.
+run_beside() {
+  for name in "$@"; do
+    run_chosen "$name" >"$results/$name.txt" 2>&1
+  done
+}
+
+# Prints the output of parts that ran beside others.
+print_output() {
+  for name in "$@"; do
+    [ ! -s "$results/$name.txt" ] || cat "$results/$name.txt"
+  done
+}
+
+# Runs the chosen parts, `test` among them.
+run_all() {
+  run_chosen format supply
+  run_beside lint docs &
+  checking=$!
+  build_tests || echo "The parts that need the programs fail for this reason."
+  run_beside patches &
+  patching=$!
+  run_chosen corpus hands
+  wait "$checking" "$patching"
+  print_output lint docs patches
+  run_chosen test fuzz
 }
 
 began=$(date +%s)
@@ -308,7 +346,7 @@ for part in "$@"; do
   esac
 done
 [ $# -gt 0 ] ||
-  echo "All parts take about 15 minutes on 2 cores from a clean tree."
+  echo "All parts take less than 30 minutes on 2 cores from a clean tree."
 meet_requirements ${*:-$parts}
 command -v cargo >/dev/null || die "cargo is missing; install Rust from https://rustup.rs"
 mkdir -p "$target"
@@ -326,14 +364,22 @@ case " ${*:-$parts} " in
 esac
 # A single build does not need incremental compilation.
 ! is_ci || export CARGO_INCREMENTAL="${CARGO_INCREMENTAL:-0}"
-for part in ${*:-$parts}; do
-  run "$part"
-done
+chosen=${*:-$parts}
+checks=$target/checks
+# The results of the parts, one file each: seconds and result.
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+case " $chosen " in
+  *" test "*) run_all ;;
+  *) run_chosen $parts ;;
+esac
 wait
 
 printf '\n%-8s %8s\n' part seconds
-printf '%s' "$times" | while read -r part seconds how; do
+for part in $chosen; do
+  read -r seconds how <"$results/$part" || how=failed
   printf '%-8s %8s  %s\n' "$part" "$seconds" "$how"
+  [ "$how" != failed ] || failed="$failed $part"
 done
 if [ -s "$left_out" ]; then
   printf '\nLeft out:\n'

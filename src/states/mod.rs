@@ -20,6 +20,7 @@ mod modules;
 mod network;
 mod order_merge;
 mod probe_sections;
+pub mod reference;
 mod render;
 mod reverse;
 mod slot;

@@ -35,6 +35,8 @@ pub struct StateFunction {
     /// The name without the module, such as `managed`.
     pub name: &'static str,
     pub run: StateFn,
+    /// A sentence that says what the state does, for the reference.
+    pub about: &'static str,
     /// The required arguments besides `name`, separated by spaces.
     required: &'static str,
     /// The optional arguments, separated by spaces; `*` allows any. Other arguments cause a warning.
@@ -48,10 +50,16 @@ impl StateFunction {
         Self {
             name,
             run,
+            about: "",
             required: "",
             optional: "",
             reverse: Reverse::NoOp,
         }
+    }
+
+    /// Sets the sentence for the reference.
+    pub(crate) const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
     }
 
     pub(crate) const fn requires(self, required: &'static str) -> Self {

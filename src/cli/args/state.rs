@@ -39,6 +39,19 @@ pub(in crate::cli) enum StateAction {
     ShowTop(ShowArgs),
     /// Show the dependencies of the states as a graph for Graphviz
     Graph(ShowArgs),
+    /// Describe states and their arguments, and the functions, filters and grains of templates
+    Doc(DocArgs),
+}
+
+/// The options of `state doc`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DocArgs {
+    /// A state module or a state function such as `file.managed`, or `functions`, `filters` or `grains`
+    #[arg(value_name = "NAME")]
+    pub(in crate::cli) name: Option<String>,
+    /// Format of the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(in crate::cli) output: HostOutput,
 }
 
 /// The state files to compile and the tree that they come from.

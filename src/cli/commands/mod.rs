@@ -41,6 +41,7 @@ mod secret_input;
 mod secret_rekey;
 pub(super) mod serve;
 pub(super) mod state;
+mod state_doc;
 pub(super) mod status;
 pub(super) mod task;
 pub(super) mod transfer;

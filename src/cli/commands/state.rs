@@ -6,6 +6,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{ApplyArgs, RunOptions, ShowArgs, StateAction, StateArgs};
+use crate::cli::commands::state_doc::doc;
 use crate::cli::output::Context;
 use crate::cli::prompt;
 use crate::cli::request::states::{THIS_MACHINE, request_of_files, require_target};
@@ -31,6 +32,7 @@ pub(in crate::cli) fn state(args: &StateArgs, cx: &Context) -> Result<u8, Failur
         StateAction::ShowOrder(args) => show_trees(args, StateTreeView::Order, cx),
         StateAction::ShowTop(args) => show_trees(args, StateTreeView::Top, cx),
         StateAction::Graph(args) => show_trees(args, StateTreeView::Graph, cx),
+        StateAction::Doc(args) => doc(args, cx),
     }
 }
 

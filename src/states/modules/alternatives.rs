@@ -13,14 +13,18 @@ pub(super) static MODULE: StateModule = StateModule {
     name: "alternatives",
     functions: &[
         StateFunction::new("install", install)
+            .about("Adds an alternative for a command.")
             .requires("link path priority")
             .reversed_by("remove"),
         StateFunction::new("remove", remove)
+            .about("Removes an alternative.")
             .requires("path")
             .irreversible("the link and the priority of the alternative are not recorded"),
         StateFunction::new("auto", auto)
+            .about("Lets the system choose the alternative.")
             .irreversible("the alternative that was set by hand is not recorded"),
         StateFunction::new("set", set)
+            .about("Selects an alternative.")
             .requires("path")
             .irreversible("the previous alternative is not recorded"),
     ],

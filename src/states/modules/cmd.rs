@@ -19,13 +19,17 @@ use crate::value::{Map, REDACTED, Value};
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "cmd",
     functions: &[
-        function("run", run, RUN_OPTIONS),
-        function("wait", |_, _| Ok(no_op()), RUN_OPTIONS),
-        function("watch", |_, _| Ok(no_op()), RUN_OPTIONS),
-        function("script", script, SCRIPT_OPTIONS),
-        function("wait_script", |_, _| Ok(no_op()), SCRIPT_OPTIONS),
-        function("call", call, "*"),
-        function("wait_call", |_, _| Ok(no_op()), "*"),
+        function("run", run, RUN_OPTIONS).about("Runs a command."),
+        function("wait", |_, _| Ok(no_op()), RUN_OPTIONS)
+            .about("Runs a command only if a watched state has changed."),
+        function("watch", |_, _| Ok(no_op()), RUN_OPTIONS)
+            .about("Runs a command only if a watched state has changed."),
+        function("script", script, SCRIPT_OPTIONS).about("Runs a script of the state tree."),
+        function("wait_script", |_, _| Ok(no_op()), SCRIPT_OPTIONS)
+            .about("Runs a script only if a watched state has changed."),
+        function("call", call, "*").about("Calls a function of Python in Salt; refused here."),
+        function("wait_call", |_, _| Ok(no_op()), "*")
+            .about("Calls a function of Python in Salt; refused here."),
     ],
     watch: Some(mod_watch),
     aggregate: None,

@@ -19,6 +19,7 @@ use crate::value::{Map, Value};
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "environ",
     functions: &[StateFunction::new("setenv", setenv)
+        .about("Sets environment variables for the states and commands that follow.")
         .requires("value")
         .options("false_unsets clear_all update_minion permanent")],
     watch: None,

@@ -16,9 +16,11 @@ pub(super) static MODULE: StateModule = StateModule {
     name: "group",
     functions: &[
         StateFunction::new("present", present)
+            .about("Creates a group with its members.")
             .options("gid system addusers delusers members non_unique local")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Removes a group.")
             .options("local")
             .irreversible("the gid and the members of the group are not recorded"),
     ],

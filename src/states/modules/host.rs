@@ -18,14 +18,17 @@ pub(super) static MODULE: StateModule = StateModule {
     name: "host",
     functions: &[
         StateFunction::new("present", present)
+            .about("Adds a name to an address in `/etc/hosts`.")
             .requires("ip")
             .options("comment clean")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Removes a name from `/etc/hosts`.")
             .requires("ip")
             .options("comment clean")
             .irreversible("the comment of the removed host is not recorded"),
         StateFunction::new("only", only)
+            .about("Makes these the only names of an address in `/etc/hosts`.")
             .requires("hostnames")
             .irreversible("the previous names of the address are not recorded"),
     ],

@@ -19,9 +19,11 @@ pub(super) static MODULE: StateModule = StateModule {
     name: "kmod",
     functions: &[
         StateFunction::new("present", present)
+            .about("Loads kernel modules.")
             .options("persist mods")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Unloads kernel modules.")
             .options("persist comment mods")
             .irreversible("the options of the removed module are not recorded"),
     ],

@@ -14,8 +14,10 @@ pub(super) static MODULE: StateModule = StateModule {
     name: "locale",
     functions: &[
         StateFunction::new("present", present)
+            .about("Generates a locale.")
             .irreversible("programs can still use the generated locale"),
         StateFunction::new("system", system)
+            .about("Sets the locale of the system.")
             .irreversible("the previous locale of the system is not recorded"),
     ],
     watch: None,

@@ -23,9 +23,11 @@ pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "module",
     functions: &[
         StateFunction::new("run", run)
+            .about("Calls functions of execution modules.")
             .options("*")
             .irreversible(IRREVERSIBLE_REASON),
         StateFunction::new("wait", |_, _| unchanged(""))
+            .about("Calls a function only if a watched state has changed.")
             .options("*")
             .irreversible(IRREVERSIBLE_REASON),
     ],

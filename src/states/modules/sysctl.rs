@@ -18,6 +18,7 @@ use crate::text::quote_word;
 pub(super) static MODULE: StateModule = StateModule {
     name: "sysctl",
     functions: &[StateFunction::new("present", present)
+        .about("Sets a kernel parameter, now and at boot.")
         .requires("value")
         .options("config")
         .irreversible("the previous value of the parameter is not recorded")],

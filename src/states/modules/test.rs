@@ -15,21 +15,35 @@ use crate::value::{Map, Value};
 pub(in crate::states) static MODULE: StateModule = StateModule {
     name: "test",
     functions: &[
-        StateFunction::new("nop", |call, _| Ok(success(call))).options("*"),
-        StateFunction::new("succeed_without_changes", |call, _| Ok(success(call))).options("*"),
-        StateFunction::new("fail_without_changes", fail_without_changes).options("*"),
+        StateFunction::new("nop", |call, _| Ok(success(call)))
+            .about("Does nothing and succeeds.")
+            .options("*"),
+        StateFunction::new("succeed_without_changes", |call, _| Ok(success(call)))
+            .about("Succeeds without a change.")
+            .options("*"),
+        StateFunction::new("fail_without_changes", fail_without_changes)
+            .about("Fails without a change.")
+            .options("*"),
         StateFunction::new("succeed_with_changes", |call, _| {
             Ok(with_changes(call, true))
         })
+        .about("Succeeds and reports a change.")
         .options("*"),
         StateFunction::new("fail_with_changes", |call, _| Ok(with_changes(call, false)))
+            .about("Fails and reports a change.")
             .options("*"),
         StateFunction::new("configurable_test_state", configurable)
+            .about("Reports the result and the changes that the arguments name.")
             .options("changes result comment warnings allow_test_mode_failure"),
-        StateFunction::new("show_notification", show_notification).options("text *"),
+        StateFunction::new("show_notification", show_notification)
+            .about("Prints a text.")
+            .options("text *"),
         StateFunction::new("check_pillar", check_pillar)
+            .about("Fails unless the pillar has keys of given types.")
             .options("present boolean integer string listing dictionary verbose"),
-        StateFunction::new("mod_watch", mod_watch).options("*"),
+        StateFunction::new("mod_watch", mod_watch)
+            .about("Reports a change if a watched state has changed.")
+            .options("*"),
     ],
     watch: Some(mod_watch),
     aggregate: None,

@@ -15,6 +15,7 @@ use crate::value::Map;
 pub(super) static MODULE: StateModule = StateModule {
     name: "timezone",
     functions: &[StateFunction::new("system", system)
+        .about("Sets the time zone of the system.")
         .options("utc")
         .irreversible("the previous time zone is not recorded")],
     watch: None,

@@ -10,7 +10,7 @@ use crate::value::{Map, Value};
 use crate::yaml::{NodeKind, Schema};
 
 /// The names of the filters that [`apply_filter`] implements.
-pub(super) const FILTER_NAMES: &[&str] = &[
+pub(in crate::states) const FILTER_NAMES: &[&str] = &[
     "yaml",
     "json",
     "load_yaml",

@@ -109,22 +109,23 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     }),
 ];
 
-/// Returns the names of all template functions.
-pub(super) fn names() -> Vec<&'static str> {
-    let own = FUNCTIONS.iter().chain(machine_functions::FUNCTIONS);
-    own.map(|(name, _)| *name).collect()
+/// Returns all template functions with their implementations.
+fn all() -> impl Iterator<Item = &'static (&'static str, TemplateFn)> {
+    let own = FUNCTIONS.iter().chain(tree_functions::FUNCTIONS);
+    own.chain(machine_functions::FUNCTIONS)
 }
 
-/// Calls a template function, from this table or from that of [`machine_functions`].
+/// Returns the names of all template functions.
+pub(in crate::states) fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|(name, _)| *name)
+}
+
+/// Calls the template function of this name.
 pub(super) fn call(call: &TemplateCall<'_>) -> CallResult {
-    let own = FUNCTIONS
-        .iter()
-        .chain(tree_functions::FUNCTIONS)
-        .chain(machine_functions::FUNCTIONS);
-    if let Some((_, function)) = own.clone().find(|(name, _)| *name == call.function) {
+    if let Some((_, function)) = all().find(|(name, _)| *name == call.function) {
         return function(call);
     }
-    let names: Vec<&str> = own.map(|(name, _)| *name).collect();
+    let names: Vec<&str> = names().collect();
     refuse(unknown_function(call.function, &names))
 }
 

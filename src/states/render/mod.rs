@@ -24,6 +24,8 @@ pub use renderer::{MinionData, StateRenderer};
 
 use ip_network::IpNetwork;
 
+pub(super) use filters::FILTER_NAMES;
+pub(super) use functions::names as function_names;
 pub(super) use map_merge::value_at_path;
 pub(super) use matcher::Matcher;
 pub(super) use renderer::RenderError;

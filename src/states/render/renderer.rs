@@ -251,7 +251,7 @@ impl TemplateLibrary for SaltLibrary {
     }
 
     fn functions(&self) -> Vec<&'static str> {
-        functions::names()
+        functions::names().collect()
     }
 
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {

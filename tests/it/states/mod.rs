@@ -2,3 +2,4 @@
 
 mod files;
 mod local_executor;
+mod reference;

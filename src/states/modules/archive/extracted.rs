@@ -23,6 +23,7 @@ use crate::value::{Map, Value, hex};
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "archive",
     functions: &[StateFunction::new("extracted", extracted)
+        .about("Unpacks an archive into a folder.")
         .requires("source")
         .options(
             "source_hash source_hash_name source_hash_update skip_verify \

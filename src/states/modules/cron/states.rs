@@ -16,18 +16,23 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "cron",
     functions: &[
         StateFunction::new("present", present)
+            .about("Adds a line to the crontab of a user, or updates it.")
             .options("user minute hour daymonth month dayweek comment commented identifier special")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Removes a line from the crontab of a user.")
             .options("user identifier special")
             .irreversible("the schedule of the removed job is not recorded"),
         StateFunction::new("file", file)
+            .about("Makes a file the whole crontab of a user.")
             .options("source_hash source_hash_name user template context replace defaults backup")
             .irreversible("the previous crontab is not recorded"),
         StateFunction::new("env_present", env_present)
+            .about("Sets a variable in the crontab of a user.")
             .options("value user")
             .reversed_by("env_absent"),
         StateFunction::new("env_absent", env_absent)
+            .about("Removes a variable from the crontab of a user.")
             .options("user")
             .irreversible("the previous value of the variable is not recorded"),
     ],

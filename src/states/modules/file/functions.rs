@@ -19,15 +19,20 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 
 static FUNCTIONS: &[StateFunction] = &[
     StateFunction::new("absent", presence::absent)
+        .about("Removes a file, a link or a folder with its contents.")
         .irreversible("the removed content is not recorded"),
-    StateFunction::new("accumulated", append::accumulated).requires("filename text"),
+    StateFunction::new("accumulated", append::accumulated)
+        .about("Collects texts for the template of a `file.managed`.")
+        .requires("filename text"),
     StateFunction::new("append", append::append)
+        .about("Adds lines to the end of a file unless it has them.")
         .options(
             "text makedirs source source_hash template sources source_hashes defaults context \
              ignore_whitespace show_changes",
         )
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("blockreplace", block::blockreplace)
+        .about("Keeps the text between two marker lines of a file.")
         .options(
             "marker_start marker_end source source_hash template sources source_hashes defaults \
              context content append_if_not_found prepend_if_not_found backup show_changes \
@@ -35,25 +40,30 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("comment", edit::comment)
+        .about("Comments out the lines of a file that match a pattern.")
         .requires("regex")
         .options("char backup ignore_missing")
         .reversed_by("uncomment"),
     StateFunction::new("copy", copy::copy)
+        .about("Copies a file or folder of the host.")
         .requires("source")
         .options("force makedirs preserve user owner group mode dir_mode subdir")
         .reversed_by("absent"),
     StateFunction::new("directory", directory::directory)
+        .about("Creates a folder with owner and mode, for its contents too if wanted.")
         .options(
             "user owner group recurse max_depth dir_mode mode file_mode makedirs clean \
              exclude_pat follow_symlinks force backupname allow_symlink children_only",
         )
         .reversed_by("absent"),
-    StateFunction::new("exists", presence::exists),
+    StateFunction::new("exists", presence::exists).about("Fails unless the path exists."),
     StateFunction::new("hardlink", link::hardlink)
+        .about("Creates a hard link.")
         .requires("target")
         .options("force makedirs user owner group dir_mode")
         .reversed_by("absent"),
     StateFunction::new("keyvalue", keyvalue::keyvalue)
+        .about("Sets values in a file of lines such as `key = value`.")
         .options(
             "key value key_values separator append_if_not_found prepend_if_not_found search_only \
              show_changes ignore_if_missing count uncomment key_ignore_case value_ignore_case \
@@ -61,12 +71,14 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("line", line::line)
+        .about("Inserts, replaces or deletes a line of a file.")
         .options(
             "content match mode location before after show_changes backup quiet indent create \
              user owner group file_mode",
         )
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("managed", managed::managed)
+        .about("Writes a file with contents, owner and mode.")
         .options(
             "source source_hash source_hash_name keep_source user owner group mode attrs template \
              makedirs dir_mode context replace defaults backup show_changes create contents \
@@ -75,14 +87,16 @@ static FUNCTIONS: &[StateFunction] = &[
              verify_ssl use_etag signature source_hash_sig new_file_diff file_mode assume_present",
         )
         .reversed_by("absent"),
-    StateFunction::new("missing", presence::missing),
+    StateFunction::new("missing", presence::missing).about("Fails if the path exists."),
     StateFunction::new("prepend", append::prepend)
+        .about("Adds lines to the beginning of a file unless it has them.")
         .options(
             "text makedirs source source_hash template sources source_hashes defaults context \
              header show_changes",
         )
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("recurse", recurse::recurse)
+        .about("Copies a folder of the state tree.")
         .requires("source")
         .options(
             "keep_source clean mode user owner group dir_mode file_mode template context replace \
@@ -91,10 +105,12 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .irreversible("the previous content of the folder is not recorded"),
     StateFunction::new("rename", copy::rename)
+        .about("Renames a file or folder of the host.")
         .requires("source")
         .options("force makedirs")
         .irreversible("the previous entry at the path is not recorded"),
     StateFunction::new("replace", edit::replace)
+        .about("Replaces the matches of a pattern in a file.")
         .requires("pattern repl")
         .options(
             "count flags bufsize append_if_not_found prepend_if_not_found not_found_content \
@@ -102,6 +118,7 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("serialize", serialize::serialize)
+        .about("Writes data as YAML, JSON and similar formats into a file.")
         .options(
             "dataset dataset_pillar user owner group mode backup makedirs show_changes create \
              merge_if_exists encoding encoding_errors serializer serializer_opts \
@@ -109,6 +126,7 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .reversed_by("absent"),
     StateFunction::new("symlink", link::symlink)
+        .about("Creates a symbolic link.")
         .requires("target")
         .options(
             "force backupname makedirs user owner group mode atomic disallow_copy_and_unlink \
@@ -116,9 +134,11 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .reversed_by("absent"),
     StateFunction::new("touch", presence::touch)
+        .about("Creates an empty file, or sets the times of a file.")
         .options("atime mtime makedirs")
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("uncomment", edit::uncomment)
+        .about("Removes the comment character from lines that match a pattern.")
         .requires("regex")
         .options("char backup")
         .reversed_by("comment"),

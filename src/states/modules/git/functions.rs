@@ -8,7 +8,7 @@ use crate::states::{StateFunction, StateModule};
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "git",
     functions: &[
-        StateFunction::new("latest", latest::latest)
+        StateFunction::new("latest", latest::latest).about("Clones a repository and keeps it at the newest commit of a branch, or at a revision.")
             .requires("target")
             .options(
                 "rev branch user password update_head force_checkout force_clone force_fetch \
@@ -16,24 +16,24 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
                  https_user https_pass refspec_branch refspec_tag output_encoding",
             )
             .irreversible(IRREVERSIBLE_REASON),
-        StateFunction::new("cloned", create::cloned)
+        StateFunction::new("cloned", create::cloned).about("Clones a repository unless the folder has it; updates nothing.")
             .requires("target")
             .options("branch user password identity https_user https_pass output_encoding")
             .irreversible(IRREVERSIBLE_REASON),
-        StateFunction::new("present", create::present)
+        StateFunction::new("present", create::present).about("Creates an empty repository.")
             .options("force bare template separate_git_dir shared user password output_encoding")
             .irreversible(IRREVERSIBLE_REASON),
-        StateFunction::new("detached", detached::detached)
+        StateFunction::new("detached", detached::detached).about("Clones a repository and checks out a commit without a branch.")
             .requires("rev target")
             .options(
                 "remote user password force_clone force_checkout fetch_remote hard_reset \
                  submodules identity https_user https_pass output_encoding",
             )
             .irreversible(IRREVERSIBLE_REASON),
-        StateFunction::new("config_set", config::set)
+        StateFunction::new("config_set", config::set).about("Sets a value in the configuration of git.")
             .options("value multivar repo user password global output_encoding")
             .reversed_by("config_unset"),
-        StateFunction::new("config_unset", config::unset)
+        StateFunction::new("config_unset", config::unset).about("Removes values from the configuration of git.")
             .options("value_regex repo user password global all output_encoding")
             .irreversible("the previous values are not recorded"),
     ],

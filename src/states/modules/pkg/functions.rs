@@ -11,24 +11,31 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "pkg",
     functions: &[
         StateFunction::new("installed", install::installed)
+            .about("Installs packages, also in given versions.")
             .options(OPTIONS)
             .reversed_by("removed"),
         StateFunction::new("latest", install::latest)
+            .about("Installs packages and updates them to the newest version.")
             .options(OPTIONS)
             .reversed_by("removed"),
         StateFunction::new("removed", remove::removed)
+            .about("Removes packages and keeps their configuration.")
             .options(OPTIONS)
             .irreversible("the removed packages and their versions are not recorded"),
         StateFunction::new("purged", remove::purged)
+            .about("Removes packages with their configuration.")
             .options(OPTIONS)
             .irreversible("the removed packages and their versions are not recorded"),
         StateFunction::new("uptodate", remove::uptodate)
+            .about("Updates all packages of the system.")
             .options("refresh pkgs dist_upgrade cache_valid_time")
             .irreversible("packages cannot be downgraded to their earlier versions"),
         StateFunction::new("held", hold::held)
+            .about("Prevents updates of packages.")
             .options("version pkgs replace")
             .reversed_by("unheld"),
         StateFunction::new("unheld", hold::unheld)
+            .about("Allows updates of packages again.")
             .options("version pkgs all")
             .reversed_by("held"),
     ],

@@ -24,9 +24,11 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "pkgrepo",
     functions: &[
         StateFunction::new("managed", managed)
+            .about("Adds a package repository with its key.")
             .options(OPTIONS)
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Removes a package repository.")
             .options(OPTIONS)
             .reversed_by("managed"),
     ],

@@ -17,21 +17,27 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "service",
     functions: &[
         StateFunction::new("running", running)
+            .about("Starts a service, and enables it if wanted.")
             .options(OPTIONS)
             .reversed_by("dead"),
         StateFunction::new("dead", dead)
+            .about("Stops a service, and disables it if wanted.")
             .options(OPTIONS)
             .reversed_by("running"),
         StateFunction::new("enabled", enabled)
+            .about("Starts a service at boot.")
             .options(OPTIONS)
             .reversed_by("disabled"),
         StateFunction::new("disabled", disabled)
+            .about("Does not start a service at boot.")
             .options(OPTIONS)
             .reversed_by("enabled"),
         StateFunction::new("masked", masked)
+            .about("Prevents any start of a service.")
             .options("runtime")
             .reversed_by("unmasked"),
         StateFunction::new("unmasked", unmasked)
+            .about("Allows starts of a service again.")
             .options("runtime")
             .reversed_by("masked"),
     ],

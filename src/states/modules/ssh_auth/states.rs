@@ -17,14 +17,17 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "ssh_auth",
     functions: &[
         StateFunction::new("present", present)
+            .about("Allows keys to log in as a user.")
             .requires("user")
             .options(OPTIONS)
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Removes keys of a user.")
             .requires("user")
             .options(OPTIONS)
             .reversed_by("present"),
         StateFunction::new("manage", manage)
+            .about("Makes these the only keys that may log in as a user.")
             .requires("ssh_keys user")
             .options(OPTIONS)
             .irreversible("the previous keys are not recorded"),

@@ -22,9 +22,11 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "user",
     functions: &[
         StateFunction::new("present", present)
+            .about("Creates a user with its groups, home and shell.")
             .options(OPTIONS)
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
+            .about("Removes a user.")
             .options("purge force local")
             .irreversible("the uid, groups and files of the user are not recorded"),
     ],
