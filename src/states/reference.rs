@@ -139,9 +139,9 @@ pub fn describe(module: &StateModule, function: &StateFunction) -> Value {
 /// Says how the state is undone when its description is deleted.
 pub fn reversal(module: &StateModule, function: &StateFunction) -> String {
     match function.reverse {
-        Reverse::By(other) => format!("`{}.{other}` reverts it", module.name),
-        Reverse::NoOp => "it leaves nothing to revert".to_owned(),
-        Reverse::Irreversible(reason) => format!("it cannot be reverted: {reason}"),
+        Reverse::By(other) => format!("`{}.{other}` reverts the state", module.name),
+        Reverse::NoOp => "nothing to revert".to_owned(),
+        Reverse::Irreversible(reason) => format!("not reverted: {reason}"),
     }
 }
 

@@ -73,7 +73,7 @@ impl Sshd {
         fs::create_dir(root.join("home")).unwrap();
         fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
         make_key(&root.join("host_ed25519"), "ed25519", "");
-        make_key(&root.join("host_rsa"), "rsa", "");
+        copy_rsa_key(root);
         make_key(&root.join("id"), "ed25519", "");
         fs::copy(root.join("id.pub"), root.join("authorized_keys")).unwrap();
         // As root, `sshd` needs this folder, which the service of the package would create.
@@ -171,6 +171,24 @@ impl Drop for Sshd {
         // The server's children end with their connections.
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+/// Puts the files `host_rsa` and `host_rsa.pub` into a folder.
+///
+/// All servers have the same key, which is kept in the target folder, because a new one takes about a second.
+fn copy_rsa_key(folder: &Path) {
+    const NAMES: [&str; 2] = ["host_rsa", "host_rsa.pub"];
+    let parent = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let kept = parent.join("ssh-host-key");
+    if !kept.join(NAMES[1]).exists() {
+        let new = tempfile::tempdir_in(parent).unwrap();
+        make_key(&new.path().join(NAMES[0]), "rsa", "");
+        // Fails if another test was faster. Its key is used then.
+        fs::rename(new.path(), &kept).ok();
+    }
+    for name in NAMES {
+        fs::copy(kept.join(name), folder.join(name)).unwrap();
     }
 }
 

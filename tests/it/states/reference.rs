@@ -130,12 +130,7 @@ fn the_grains_of_this_machine_are_in_the_reference() {
 fn a_state_is_described_by_its_name() {
     let env = TestEnv::new();
     let run = env.unfurl(["state", "doc", "sysctl.present"]).succeeds();
-    for part in [
-        "Sets a kernel parameter",
-        "value",
-        "config",
-        "cannot be reverted",
-    ] {
+    for part in ["Sets a kernel parameter", "value", "config", "not reverted"] {
         assert!(run.stdout.contains(part), "{run}");
     }
     let run = env.unfurl(["state", "doc", "service"]).succeeds();
