@@ -7,7 +7,7 @@
 set -eu
 folder=$1
 release=bookworm
-version=1-$release
+version=2-$release
 # The default mirror of debootstrap is used if the variable is empty.
 mirror=${DEBIAN_MIRROR:-}
 mark=$folder/complete
@@ -39,7 +39,7 @@ cp /etc/resolv.conf "$root/etc/resolv.conf"
 in_root() { unshare --mount --fork sh -c 'mount -t proc proc "$0/proc" && exec chroot "$0" env DEBIAN_FRONTEND=noninteractive HOME=/root LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' "$root" "$@" 9>&-; }
 {
   in_root apt-get -q update &&
-    in_root apt-get -q -y install --no-install-recommends openssh-server cron git curl xz-utils unzip &&
+    in_root apt-get -q -y install --no-install-recommends openssh-server cron git curl xz-utils unzip debconf-utils patch python3-venv sudo &&
     in_root apt-get -q -y -d install --no-install-recommends nginx-light postgresql
 } >>"$folder/log" 2>&1 || die "the packages could not be installed, see $folder/log"
 echo "$version" >"$mark"

@@ -50,11 +50,6 @@ pub struct Chunk {
     pub span: Span,
 }
 
-/// Salt's state modules with a function for watched changes, including those that this program lacks.
-const WATCHING_MODULES: [&str; 8] = [
-    "at", "cmd", "event", "module", "mount", "pkg", "service", "test",
-];
-
 /// The keywords that say when a state has something to do.
 const CONDITIONS: [&str; 3] = ["creates", "onlyif", "unless"];
 
@@ -69,23 +64,6 @@ impl Chunk {
             ..
         } = self;
         format!("{state}_|-{id}_|-{name}_|-{fun}")
-    }
-
-    /// Turns `watch` into `require` if the module has no function for watched changes, as Salt 3008 does when it
-    /// compiles. Such requisites come after those that are written as `require`.
-    pub(in crate::states) fn require_what_cannot_be_watched(&mut self, ordering: RunOrdering) {
-        if ordering == RunOrdering::Classic || WATCHING_MODULES.contains(&&*self.state) {
-            return;
-        }
-        let links = std::mem::take(&mut self.links);
-        let is_watch = |link: &RequisiteLink| link.kind.effective(|| false) != link.kind;
-        let (watched, other): (Vec<_>, Vec<_>) = links.into_iter().partition(is_watch);
-        self.links = other;
-        let required = watched.into_iter().map(|link| RequisiteLink {
-            kind: link.kind.effective(|| false),
-            ..link
-        });
-        self.links.extend(required);
     }
 
     /// Whether the state is a command that runs each time: nothing says when it has nothing to do. A test run then

@@ -9,9 +9,10 @@ use std::collections::BinaryHeap;
 
 use super::lower::OrderNumber;
 use super::problem::StateFileProblem;
+use super::watching::effective_kind;
 use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::states::{Chunk, ChunkIndex, LinkTarget, LowData, Requisite, find};
+use crate::states::{ChunkIndex, LinkTarget, LowData, Requisite};
 use crate::value::FoldMap;
 
 /// A position in the run order: a chunk's run, or the test run of a chunk that is the target of a `prereq`.
@@ -95,17 +96,6 @@ pub(super) fn order(
     };
     graph.read_links();
     graph.sort()
-}
-
-/// The requisite kind in effect: `watch` counts as `require` if the chunk's module has no watch function
-/// (S23).
-pub(super) fn effective_kind(chunk: &Chunk, kind: Requisite) -> Requisite {
-    let watches = || {
-        find(&chunk.state, "")
-            .0
-            .is_some_and(|module| module.watch.is_some())
-    };
-    kind.effective(watches)
 }
 
 impl OrderGraph<'_> {

@@ -15,6 +15,7 @@ use super::high_data::{
 };
 use super::keywords::{RequisiteKeyword, is_keyword};
 use super::problem::StateFileProblem;
+use super::watching::require_what_cannot_be_watched;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::{
     Chunk, ChunkIndex, LinkTarget, LowData, Requisite, RequisiteLink, RunOrdering, find,
@@ -401,7 +402,7 @@ impl<'a> RequisiteResolver<'a> {
                 }
             }
         }
-        chunk.require_what_cannot_be_watched(self.ordering);
+        require_what_cannot_be_watched(&mut chunk, self.ordering);
         chunk
     }
 

@@ -18,6 +18,7 @@ mod show;
 mod sls_loader;
 mod top_file;
 mod verify;
+mod watching;
 
 pub use dag_order::OrderEntry;
 pub use pipeline::compile;

@@ -3,7 +3,7 @@
 //! With Classic ordering, the engine calls requirements at run time. [`run_order`] makes the same walk without
 //! running anything, as if each state succeeded.
 
-use super::dag_order::effective_kind;
+use super::watching::effective_kind;
 use crate::states::{ChunkIndex, LinkTarget, LowData, Requisite, RunOrdering, SetIndex};
 
 /// Returns the chunks in the order in which they run.

@@ -3,8 +3,9 @@
 //! The engine looks up state functions here by module and function name.
 
 use super::{
-    alternatives, archive, cmd, cron, environ, file, git, group, host, kmod, locale, module, pkg,
-    pkgrepo, service, ssh_auth, sysctl, test, timezone, user,
+    alternatives, archive, cmd, cron, debconf, environ, file, git, group, host, ini, kmod, locale,
+    module, mount, network, pip, pkg, pkgrepo, service, ssh_auth, ssh_known_hosts, sysctl, test,
+    timezone, user,
 };
 use crate::states::state_function::{ModuleTable, StateFunction, StateModule, find_function};
 
@@ -14,18 +15,24 @@ pub static MODULES: ModuleTable = &[
     &archive::MODULE,
     &cmd::MODULE,
     &cron::MODULE,
+    &debconf::MODULE,
     &environ::MODULE,
     &file::MODULE,
     &git::MODULE,
     &group::MODULE,
     &host::MODULE,
+    &ini::MODULE,
     &kmod::MODULE,
     &locale::MODULE,
     &module::MODULE,
+    &mount::MODULE,
+    &network::MODULE,
+    &pip::MODULE,
     &pkg::MODULE,
     &pkgrepo::MODULE,
     &service::MODULE,
     &ssh_auth::MODULE,
+    &ssh_known_hosts::MODULE,
     &sysctl::MODULE,
     &test::MODULE,
     &timezone::MODULE,

@@ -264,7 +264,8 @@ pub(super) fn accumulated(call: &StateCall<'_>, _: &FactCache) -> Result<StateDe
             call.name, call.sls, call.id
         ));
     }
-    let comment = if to_items(text).is_empty() {
+    let charged = earlier_texts(call, &file);
+    let comment = if to_items(text).iter().all(|text| charged.contains(text)) {
         String::new()
     } else {
         format!(
@@ -273,6 +274,21 @@ pub(super) fn accumulated(call: &StateCall<'_>, _: &FactCache) -> Result<StateDe
         )
     };
     unchanged(comment)
+}
+
+/// Returns the texts that states before this one add to the same accumulator.
+fn earlier_texts(call: &StateCall<'_>, file: &str) -> Vec<Value> {
+    let Some((low, own)) = call.chunk else {
+        return Vec::new();
+    };
+    let before = low.order.iter().take_while(|index| **index != own);
+    let chunks = before.filter_map(|index| low.chunks.get(*index as usize));
+    let mut all = Map::new();
+    for chunk in chunks.filter(|chunk| &*chunk.name == call.name) {
+        collect_accumulated(&mut all, chunk, file);
+    }
+    let texts = all.get(call.name).and_then(Value::as_list);
+    texts.cloned().unwrap_or_default()
 }
 
 /// Whether a state of the module `file` requires or watches this state.

@@ -26,7 +26,7 @@ pub(super) struct PatternOptions {
 
 /// A compiled regular expression.
 #[derive(Debug)]
-pub(super) struct FilePattern {
+pub(in crate::states::modules) struct FilePattern {
     written: String,
     engine: Engine,
 }
@@ -83,7 +83,7 @@ impl FilePattern {
     }
 
     /// Whether the expression matches anywhere in the text.
-    pub(super) fn is_match(&self, text: &[u8]) -> Result<bool, Halt> {
+    pub(in crate::states::modules) fn is_match(&self, text: &[u8]) -> Result<bool, Halt> {
         match &self.engine {
             Engine::Linear(regex) => Ok(regex.is_match(text)),
             Engine::Backtracking(regex) => regex.is_match(text).map_err(|_| self.too_slow()),

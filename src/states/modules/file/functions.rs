@@ -3,17 +3,15 @@
 //! The functions are defined in the sibling files; the engine finds them by name through [`MODULE`].
 
 use super::{
-    append, block, copy, directory, edit, keyvalue, line, link, managed, presence, recurse,
-    serialize,
+    append, block, copy, decode, directory, edit, keyvalue, line, link, managed, patch, presence,
+    recurse, serialize, tidied,
 };
-use crate::states::{
-    FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, refuse,
-};
+use crate::states::{StateFunction, StateModule};
 
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "file",
     functions: FUNCTIONS,
-    watch: Some(watch),
+    watch: None,
     aggregate: None,
 };
 
@@ -48,6 +46,10 @@ static FUNCTIONS: &[StateFunction] = &[
         .about("Copies a file or folder of the host.")
         .requires("source")
         .options("force makedirs preserve user owner group mode dir_mode subdir")
+        .reversed_by("absent"),
+    StateFunction::new("decode", decode::decode)
+        .about("Decodes a text into a file.")
+        .options("encoded_data contents_pillar encoding_type checksum")
         .reversed_by("absent"),
     StateFunction::new("directory", directory::directory)
         .about("Creates a folder with owner and mode, for its contents too if wanted.")
@@ -88,6 +90,13 @@ static FUNCTIONS: &[StateFunction] = &[
         )
         .reversed_by("absent"),
     StateFunction::new("missing", presence::missing).about("Fails if the path exists."),
+    StateFunction::new("patch", patch::patch)
+        .about("Applies a patch to a file or a folder.")
+        .options(
+            "source source_hash source_hash_name skip_verify template context defaults options \
+             reject_file strip",
+        )
+        .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("prepend", append::prepend)
         .about("Adds lines to the beginning of a file unless it has them.")
         .options(
@@ -133,6 +142,13 @@ static FUNCTIONS: &[StateFunction] = &[
              inherit_user_and_group follow_symlinks",
         )
         .reversed_by("absent"),
+    StateFunction::new("tidied", tidied::tidied)
+        .about("Removes old or large files of a folder.")
+        .options(
+            "age matches rmdirs size exclude full_path_match followlinks time_comparison \
+             age_size_logical_operator age_size_only rmlinks",
+        )
+        .irreversible("the removed entries are not recorded"),
     StateFunction::new("touch", presence::touch)
         .about("Creates an empty file, or sets the times of a file.")
         .options("atime mtime makedirs")
@@ -145,11 +161,3 @@ static FUNCTIONS: &[StateFunction] = &[
 ];
 
 const IRREVERSIBLE_REASON: &str = "the previous content of the file is not recorded";
-
-/// Runs the function itself again when a watched state has changed, as Salt does (S23).
-fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
-    match FUNCTIONS.iter().find(|function| function.name == call.fun) {
-        Some(function) => (function.run)(call, facts),
-        None => refuse(format!("file.{} cannot be watched for changes", call.fun)),
-    }
-}

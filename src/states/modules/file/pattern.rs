@@ -10,7 +10,7 @@ use crate::value::Value;
 
 /// The flags of a regular expression, with the bit values of Python's `re` module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Flags(u32);
+pub(in crate::states::modules) struct Flags(u32);
 
 const IGNORE_CASE: u32 = 2;
 const MULTI_LINE: u32 = 8;
@@ -38,7 +38,7 @@ impl Flags {
     pub(super) const MULTI_LINE: Self = Self(MULTI_LINE);
     /// A dot also matches a newline.
     pub(super) const DOT_ALL: Self = Self(DOT_ALL);
-    pub(super) const NONE: Self = Self(0);
+    pub(in crate::states::modules) const NONE: Self = Self(0);
 
     /// Reads flags from an argument: a number, a name or a list of names. `MULTILINE` is the default.
     pub(super) fn from_call(call: &StateCall<'_>, key: &str) -> Result<Self, Halt> {
@@ -65,7 +65,10 @@ impl Flags {
 }
 
 /// Compiles an expression written for Python's `re`.
-pub(super) fn compile(pattern: &str, flags: Flags) -> Result<FilePattern, Halt> {
+pub(in crate::states::modules) fn compile(
+    pattern: &str,
+    flags: Flags,
+) -> Result<FilePattern, Halt> {
     let has = |bit: u32| flags.0 & bit != 0;
     let options = PatternOptions {
         ignore_case: has(IGNORE_CASE),

@@ -148,7 +148,7 @@ pub(super) fn source_mode(
 }
 
 /// Returns the variables of a template: `defaults`, overridden by `context`.
-pub(super) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
+pub(in crate::states::modules) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
     let context = match call.arg("context").filter(|it| it.is_truthy()) {
         None => Map::new(),
         Some(value) => match value.as_map() {
@@ -168,7 +168,7 @@ pub(super) fn template_context(call: &StateCall<'_>) -> Result<Map, Halt> {
 }
 
 /// Renders a source as a Jinja template.
-pub(super) fn render_source(
+pub(in crate::states::modules) fn render_source(
     call: &StateCall<'_>,
     text: &[u8],
     path: &str,
@@ -186,7 +186,7 @@ pub(super) fn render_source(
 }
 
 /// Whether a text contains a sensitive value of the pillar or of the template's variables.
-pub(super) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
+pub(in crate::states::modules) fn contains_secrets(call: &StateCall<'_>, text: &str) -> bool {
     let mut secrets = Secrets::default();
     secrets.gather(&call.context.pillar);
     for key in ["context", "defaults"] {
@@ -237,12 +237,12 @@ pub(super) fn source_texts(
 }
 
 /// The bytes of a source and its path.
-pub(super) type SourceContent = (Arc<[u8]>, String);
+pub(in crate::states::modules) type SourceContent = (Arc<[u8]>, String);
 
 /// Reads a source and returns its bytes and path; None if it does not exist.
 ///
 /// A download is read by a probe as text, not stored on the machine.
-pub(super) fn read_source(
+pub(in crate::states::modules) fn read_source(
     call: &StateCall<'_>,
     written: &str,
     facts: &FactCache,

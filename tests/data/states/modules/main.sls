@@ -1,3 +1,4 @@
+include: [mount, ini, known_hosts, debconf, files, network, pip]
 sysctl-changed:
   sysctl.present:
     - name: kernel.domainname

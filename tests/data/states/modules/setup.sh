@@ -10,3 +10,90 @@ update-alternatives --install /usr/bin/tool tool /usr/bin/tool-b 20 >/dev/null
 update-alternatives --install /usr/bin/gone gone /usr/bin/tool-a 10 >/dev/null
 echo Etc/UTC >/etc/timezone
 ln -sfn /usr/share/zoneinfo/Etc/UTC /etc/localtime
+
+mkdir -p /srv/mount && cd /srv/mount
+mkdir own old entry other regex folder folder2 folder3 gone gone2 fresh
+mount -t tmpfs tmpfs old
+mount -t tmpfs tmpfs entry
+mount -t tmpfs present other
+mount -t tmpfs present regex
+mount -t tmpfs tmpfs gone
+mount -t tmpfs tmpfs gone2
+echo none >swap
+echo none >swap2
+cat >/etc/fstab <<END
+# comment
+tmpfs  /srv/mount/entry tmpfs size=1m 0 0
+tmpfs	/srv/mount/gone tmpfs defaults 0 0
+tmpfs	/srv/mount/gone2 tmpfs defaults
+bad line
+/dev/none4 /srv/mount/folder4 ext4 defaults 0 0
+/dev/none5 /srv/mount/folder5 ext4 noatime,rw 0 0
+/dev/none6 /srv/mount/folder6 ext4 defaults 0 0
+/dev/none8 /srv/mount/folder8 ext4 defaults 0 0
+END
+
+mkdir /srv/ini && cd /srv/ini
+printf 'top = 1\n; note\nother=2\n\n[first]\nkey = old\n# about kept\nkept=same\nlong = a\n  b\nstrange\n\n[second]\nk : v\n' >app.ini
+printf 'top = 1\n[first]\nkey = value\nextra = x\n[second]\na = b\n' >strict.ini
+printf '[one]\na:1\n' >colon.ini
+printf '[one]\na=1\nb=2\n' >tight.ini
+printf '[one]\n# port = 80\n#host = x\nlast = 1\n' >commented.ini
+printf '\n[one]\na = 1\n' >known.ini
+printf '[one]\na = 1\nb = 2\n[two]\nc = 3\n' >absent.ini
+printf 'top = gone\nother = 1\n' >absent2.ini
+printf '[one]\na = 1\n' >sections.ini
+printf 'top = 1\n[one]\na = 1\n# c\n[two]\nb = 2\n' >sections2.ini
+
+useradd -m nobody2
+mkdir /srv/known
+printf '# hosts\nold.example.test ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM+Bjnq9M+X/bOBgi5TGw6cFFeh0bVxR9J2iMDjw0wVN\nold.example.test ssh-rsa AAAA\nknown.example.test,10.0.0.9 ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM+Bjnq9M+X/bOBgi5TGw6cFFeh0bVxR9J2iMDjw0wVN\ngone.example.test ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM+Bjnq9M+X/bOBgi5TGw6cFFeh0bVxR9J2iMDjw0wVN\n' >/srv/known/own
+
+printf 'known known/text string old\npartly partly/one string one\n' | debconf-set-selections
+
+mkdir /srv/tidy && cd /srv/tidy
+mkdir -p all/sub match/old.d match/new.d age size full/sub
+touch all/a all/sub/b match/a.log match/keep.log match/old match/old.d/x.log match/other
+touch -d 2001-01-01 age/old age/small
+touch age/new
+head -c 200 /dev/zero >age/old && head -c 200 /dev/zero >age/new && touch -d 2001-01-01 age/old
+head -c 2000 /dev/zero >size/large && touch size/little && ln -s large size/link
+touch full/a full/sub/b
+ln -s /srv/tidy/size full/sub/linked
+
+mkdir /srv/decode && cd /srv/decode
+echo old >old && echo known >known && chmod 600 old
+
+mkdir -p /srv/patch/folder/sub /srv/patch/folder2/sub && cd /srv/patch
+printf 'first\nsecond\nthird\n' | tee one template folder/one folder2/one >/dev/null
+printf 'first\nchanged\nthird\n' >done
+printf 'a\nb\nc\n' >other
+echo two | tee folder/sub/two >folder2/sub/two
+
+printf '# begin\nold\n# end\n' >/srv/block
+
+printf 'nameserver 127.0.0.1\n' >/etc/resolv.conf
+echo old.example.test >/etc/hostname
+hostname old.example.test
+
+mkdir /srv/wheels && cd /srv/wheels
+python3 - <<'END'
+import zipfile
+def wheel(name, version):
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(f"{name}-{version}-py3-none-any.whl", "w") as file:
+        file.writestr(f"{name}.py", "")
+        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", "")
+for name, version in [("demo", "1.0"), ("known", "1.0"), ("known", "1.5"), ("old_name", "1.0"), ("old_name", "2.0"),
+                      ("extra", "0.1"), ("filed", "1.0"), ("required", "3.0"), ("leaving", "1.0"), ("stale", "1.0"), ("stale", "2.0")]:
+    wheel(name, version)
+END
+echo required >/srv/requirements.txt
+python3 -m venv --without-pip /srv/venv
+printf '[global]\nno-index = true\nfind-links = /srv/wheels\n' >/srv/venv/pip.conf
+python3 -m zipfile -e /usr/share/python-wheels/pip-*.whl /srv/venv/lib/python3*/site-packages
+/srv/venv/bin/python -m pip -q install --no-index --find-links . known==1.0 old_name==1.0 stale==1.0 leaving
+printf '#!/bin/sh\nexec /srv/venv/bin/python -m pip "$@"\n' >/srv/venv/bin/pip
+chmod 755 /srv/venv/bin/pip
