@@ -150,7 +150,7 @@ const JOB_SECTIONS: [(&str, &[&str]); 5] = [
 ];
 
 /// The options for hosts and states that only `--help` shows.
-const RARE_HOST: [&str; 24] = [
+const RARE_HOST: [&str; 25] = [
     "abort_on_prompts",
     "accept_new_host_keys",
     "capture",
@@ -165,6 +165,7 @@ const RARE_HOST: [&str; 24] = [
     "keepalive",
     "known_hosts",
     "limit",
+    "max_connecting",
     "max_fail",
     "no_agent",
     "no_keys",

@@ -131,9 +131,12 @@ pub(in crate::cli) struct HostConnection {
     /// Number of attempts to connect
     #[arg(short = 'n', long, value_name = "N")]
     pub(in crate::cli) connection_attempts: Option<NonZeroU32>,
-    /// Time limit of an attempt to connect: `10` or `10s`, `1m`
+    /// Time limit of an attempt to connect and log in: `10` or `10s`, `1m`
     #[arg(short = 't', long, value_name = "DURATION", value_parser = duration)]
     pub(in crate::cli) timeout: Option<Duration>,
+    /// Maximum number of hosts that log in at the same time; 20 by default
+    #[arg(long, value_name = "N")]
+    pub(in crate::cli) max_connecting: Option<NonZeroUsize>,
     /// Interval of keepalive messages to each host
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(in crate::cli) keepalive: Option<Duration>,

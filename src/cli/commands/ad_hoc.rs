@@ -56,6 +56,7 @@ pub(in crate::cli) fn run_ad_hoc(
         resolver: Rc::clone(&known) as _,
         roles: known,
         chain: hosts.chain(&cx.output)?,
+        connections: hosts.connection.pool_limits(),
         allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),
     };

@@ -138,6 +138,7 @@ fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failur
         hosts: chosen.unwrap_or_else(|| vec![this_machine("local")]),
         parallel: crate::cli::request::states::MAX_PARALLEL,
         sudo: args.sudo.clone(),
+        connections: args.hosts.connection.pool_limits(),
         interrupts: watch_signals(),
     };
     let mut screen = StatesScreen::new(&cx.output, request.interrupts.clone());

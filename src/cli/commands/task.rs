@@ -113,6 +113,7 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
         resolver: Rc::clone(&known) as _,
         roles: known,
         chain: args.hosts.chain(&cx.output)?,
+        connections: args.hosts.connection.pool_limits(),
         allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),
     })

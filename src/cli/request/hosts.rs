@@ -13,7 +13,7 @@ use crate::cli::request::session::home;
 use crate::fleet::hosts::FleetHosts;
 use crate::host::resolver::{AgentUse, DefaultKeys, LoginOptions};
 use crate::host::ssh_config::SshConfigFiles;
-use crate::host::{ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeyPolicy};
+use crate::host::{ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeyPolicy, PoolLimits};
 use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, SessionOptions};
@@ -66,6 +66,17 @@ impl HostConnection {
                 allowed: cx.global.allow.clone(),
                 ..SessionOptions::default()
             },
+        }
+    }
+
+    /// Returns the limits of connections to hosts.
+    pub(in crate::cli) fn pool_limits(&self) -> PoolLimits {
+        let usual = PoolLimits::default();
+        PoolLimits {
+            handshakes: self
+                .max_connecting
+                .map_or(usual.handshakes, NonZeroUsize::get),
+            ..usual
         }
     }
 

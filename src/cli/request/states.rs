@@ -45,6 +45,7 @@ pub(in crate::cli) fn request(
         chosen_hosts(tree_options, hosts, cx)?
     };
     let over_hosts = chosen.is_some();
+    let connections = hosts.connection.pool_limits();
     let hosts = match chosen {
         Some(hosts) => hosts,
         None => vec![this_machine(id.as_deref().unwrap_or("local"))],
@@ -63,6 +64,7 @@ pub(in crate::cli) fn request(
         fail_percent: run.fail_percent,
         test: run.dryrun,
         sudo: run.sudo.clone(),
+        connections,
         interrupts: watch_signals(),
     })
 }

@@ -11,6 +11,7 @@ use super::request::{StatesRequest, StatesView};
 use crate::diagnostic::Diagnostic;
 use crate::exec::{Driver, OnInterrupt, OutputMode, RunLimits, drive};
 use crate::fleet::{Error, ErrorKind};
+use crate::host::PoolLimits;
 use crate::states::CompiledStates;
 use crate::system::signals::Interrupts;
 
@@ -68,8 +69,15 @@ pub fn compile_all(
 /// Creates the driver for actions on machines.
 ///
 /// A signal cancels running actions at once.
-pub(super) fn driver(interrupts: &Interrupts, sudo: Option<&String>) -> Driver {
-    let limits = RunLimits::guarded();
+pub(super) fn driver(
+    interrupts: &Interrupts,
+    sudo: Option<&String>,
+    connections: &PoolLimits,
+) -> Driver {
+    let limits = RunLimits {
+        connections: connections.clone(),
+        ..RunLimits::guarded()
+    };
     let driver = Driver::local(
         interrupts.clone(),
         OnInterrupt::Cancel,
@@ -90,7 +98,11 @@ impl<'a> StatesDriver<'a> {
     fn new(request: &'a StatesRequest, view: &'a mut dyn StatesView) -> Self {
         Self {
             fleet: Fleet::new(request),
-            driver: driver(&request.interrupts, request.sudo.as_ref()),
+            driver: driver(
+                &request.interrupts,
+                request.sudo.as_ref(),
+                &request.connections,
+            ),
             request,
             view,
         }

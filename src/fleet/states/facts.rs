@@ -11,7 +11,7 @@ use super::request::StatesView;
 use crate::exec::{MachineStep, StateMachine, drive};
 use crate::fleet::Error;
 use crate::host::fact::{Fact, FactReading};
-use crate::host::{Action, ActionResult, Question, Secret};
+use crate::host::{Action, ActionResult, PoolLimits, Question, Secret};
 use crate::system::signals::Interrupts;
 
 /// A request to read facts of machines.
@@ -23,6 +23,8 @@ pub struct FactsRequest {
     pub parallel: usize,
     /// The user to act as, if not the user who logs in.
     pub sudo: Option<String>,
+    /// The limits of connections to machines.
+    pub connections: PoolLimits,
     pub interrupts: Interrupts,
 }
 
@@ -40,7 +42,11 @@ pub fn read_facts(
     request: &FactsRequest,
     view: &mut dyn StatesView,
 ) -> Result<Vec<MachineFacts>, Error> {
-    let mut driver = driver(&request.interrupts, request.sudo.as_ref());
+    let mut driver = driver(
+        &request.interrupts,
+        request.sudo.as_ref(),
+        &request.connections,
+    );
     let mut run = FactsRun::new(request);
     drive(&mut run, &mut driver, view)?;
     Ok(run.results)

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::choose_hosts::StateHost;
-use crate::host::{Question, Secret};
+use crate::host::{PoolLimits, Question, Secret};
 use crate::states::RunOrdering;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
@@ -74,6 +74,8 @@ pub struct StatesRequest {
     pub test: bool,
     /// The user to act as, if not the user who logs in.
     pub sudo: Option<String>,
+    /// The limits of connections to machines.
+    pub connections: PoolLimits,
     pub interrupts: Interrupts,
 }
 

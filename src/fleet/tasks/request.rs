@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::host::services::{HostResolver, RoleSource};
-use crate::host::{ExecutorChain, Question, Secret};
+use crate::host::{ExecutorChain, PoolLimits, Question, Secret};
 use crate::system::signals::Interrupts;
 use crate::tasks::{CommandOptions, HostEvent, StepAction, Task, TaskCall, TaskOptions, Tasks};
 
@@ -81,6 +81,8 @@ pub struct TasksRequest {
     pub roles: Rc<dyn RoleSource>,
     /// The chain of executors for actions on hosts that name none themselves.
     pub chain: Option<Arc<ExecutorChain>>,
+    /// The limits of connections to hosts.
+    pub connections: PoolLimits,
     /// The names of features that templates may use (`--allow`).
     pub allowed: Vec<String>,
     pub interrupts: Interrupts,

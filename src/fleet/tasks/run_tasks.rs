@@ -51,7 +51,10 @@ pub fn run_tasks(
         ranks: HashMap::new(),
     };
     let interrupts = request.interrupts.clone();
-    let limits = RunLimits::guarded();
+    let limits = RunLimits {
+        connections: request.connections.clone(),
+        ..RunLimits::guarded()
+    };
     // A signal cancels running actions at once: they could take hours.
     let mut driver = Driver::local(interrupts, OnInterrupt::Cancel, limits, OutputMode::Events);
     drive(&mut run, &mut driver, view)?;

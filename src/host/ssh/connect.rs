@@ -13,11 +13,12 @@ use russh::keys::Algorithm;
 use russh::{Preferred, SshId};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
+use super::admission::{Admission, AdmittedStream, Handshake};
 use super::algorithms::{HostKeyAlgorithms, SHA1_NAME};
 use super::auth::Authenticator;
-use super::byte_stream::{GuardedStream, ProxyCommand};
+use super::byte_stream::{ByteStream, GuardedStream, ProxyCommand};
 use super::client::{KeyCheck, SharedClientState, SshClient};
 use super::connection::Connection;
 use super::failure::{ConnectFailure, display_name};
@@ -25,10 +26,14 @@ use super::keys::KeyCache;
 use super::known_hosts::{KnownHostEntries, KnownHostName};
 use crate::host::Destination;
 use crate::host::Route;
-use crate::system::fs;
+use crate::system::{fs, random};
 
 /// The maximum pause between two attempts.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(10);
+/// The pause after the first connection that a host has dropped before its banner. Each further pause is twice as
+/// long, up to the maximum. A random part is added.
+const DROPPED_PAUSE: Duration = Duration::from_millis(100);
+const MAX_DROPPED_PAUSE: Duration = Duration::from_secs(2);
 /// The flow control of a channel: the bytes in flight, and the messages queued on this side.
 const WINDOW_BYTES: u32 = 2 << 20;
 const CHANNEL_MESSAGES: usize = 32;
@@ -51,15 +56,16 @@ pub(super) trait JumpConnector: Send + Sync {
 /// The resources that all connections share.
 pub(super) struct Connector<'a> {
     pub(super) keys: &'a KeyCache,
-    /// The limit on connections being opened at the same time.
-    pub(super) open_permits: &'a Semaphore,
+    /// The limit on handshakes at the same time.
+    pub(super) handshakes: &'a Arc<Semaphore>,
     pub(super) jumps: &'a dyn JumpConnector,
 }
 
 impl Connector<'_> {
     /// Opens a connection, with as many attempts as the destination allows.
     ///
-    /// The time limit of an attempt starts when its turn comes and its jump hosts are connected.
+    /// The time limit of an attempt starts when its jump hosts are connected. The time in which it waits for a handshake of
+    /// other hosts does not count.
     pub(super) async fn open(
         &self,
         destination: &Arc<Destination>,
@@ -76,40 +82,76 @@ impl Connector<'_> {
             }
             if !matches!(failure, ConnectFailure::TimedOut { .. }) {
                 let pause = destination.connect_timeout.min(MAX_RETRY_PAUSE);
-                tokio::time::sleep(pause).await;
+                sleep(pause).await;
             }
             count += 1;
         }
     }
 
+    /// Makes one attempt, which lasts at most as long as the destination allows.
+    ///
+    /// A host that drops a connection before it names its version has too many connections without a login
+    /// (`MaxStartups`). Such a connection is opened again within the time of the attempt.
     async fn attempt(&self, destination: &Arc<Destination>) -> Result<Connection, ConnectFailure> {
-        let jump_host = match jump_host(destination) {
-            Some(jump_host) => {
-                let open = self.jumps.connect_to(jump_host).await;
-                Some(open.map_err(|failure| ConnectFailure::Jump {
-                    host: display_name(destination),
-                    failure: Box::new(failure),
-                })?)
+        let jump_host = self.jump_host(destination).await?;
+        let mut left = destination.connect_timeout;
+        let mut pause = DROPPED_PAUSE;
+        loop {
+            let admission = Arc::new(Admission::new(self.handshakes));
+            let start = Instant::now();
+            let result = {
+                let _handshake = Handshake(Arc::clone(&admission));
+                tokio::select! {
+                    result = self.connect(destination, jump_host.clone(), &admission) => result,
+                    () = admission.time_limit(left) => Err(ConnectFailure::TimedOut {
+                        host: display_name(destination),
+                        time: destination.connect_timeout,
+                        count: 1,
+                    }),
+                }
+            };
+            let Err(ConnectFailure::Closed { host, count, .. }) = result else {
+                return result;
+            };
+            let has_dropped = admission.lacks_banner();
+            let is_dropped = has_dropped && !matches!(destination.route, Route::Command(_));
+            let pause_now = jittered(pause);
+            left = left.saturating_sub(start.elapsed());
+            if !is_dropped || left <= pause_now {
+                return Err(ConnectFailure::Closed {
+                    host,
+                    is_dropped,
+                    count,
+                });
             }
-            None => None,
+            sleep(pause_now).await;
+            left -= pause_now;
+            pause = (pause * 2).min(MAX_DROPPED_PAUSE);
+        }
+    }
+
+    /// Returns the open connection to the last jump host of a destination, or opens one.
+    async fn jump_host(
+        &self,
+        destination: &Arc<Destination>,
+    ) -> Result<Option<Arc<Connection>>, ConnectFailure> {
+        let Some(jump_host) = jump_host(destination) else {
+            return Ok(None);
         };
-        let permit = self.open_permits.acquire().await;
-        let within = destination.connect_timeout;
-        let result = timeout(within, self.connect(destination, jump_host)).await;
-        drop(permit);
-        result.unwrap_or_else(|_| {
-            Err(ConnectFailure::TimedOut {
+        match self.jumps.connect_to(jump_host).await {
+            Ok(connection) => Ok(Some(connection)),
+            Err(failure) => Err(ConnectFailure::Jump {
                 host: display_name(destination),
-                time: within,
-                count: 1,
-            })
-        })
+                failure: Box::new(failure),
+            }),
+        }
     }
 
     async fn connect(
         &self,
         destination: &Arc<Destination>,
         jump_host: Option<Arc<Connection>>,
+        admission: &Arc<Admission>,
     ) -> Result<Connection, ConnectFailure> {
         let address = &destination.address;
         if let Some(jump_host) = jump_host {
@@ -117,13 +159,15 @@ impl Connector<'_> {
                 .open_tcp_channel(&address.host, address.port)
                 .await;
             let channel = channel.map_err(|why| broken_connection(destination, why))?;
-            let mut connection = self.handshake(destination, channel.into_stream()).await?;
+            let mut connection = self
+                .handshake(destination, channel.into_stream(), admission)
+                .await?;
             connection.jump_host = Some(jump_host);
             return Ok(connection);
         }
         let Route::Command(text) = &destination.route else {
             let socket = dial(destination).await?;
-            return self.handshake(destination, socket).await;
+            return self.handshake(destination, socket, admission).await;
         };
         let started = ProxyCommand::start(text).map_err(|error| {
             broken_connection(
@@ -132,7 +176,7 @@ impl Connector<'_> {
             )
         });
         let (proxy, stream) = started?;
-        match self.handshake(destination, stream).await {
+        match self.handshake(destination, stream, admission).await {
             Ok(mut connection) => {
                 connection.proxy = Some(proxy);
                 Ok(connection)
@@ -145,12 +189,13 @@ impl Connector<'_> {
     async fn handshake(
         &self,
         destination: &Arc<Destination>,
-        stream: impl super::byte_stream::ByteStream + 'static,
+        stream: impl ByteStream + 'static,
+        admission: &Arc<Admission>,
     ) -> Result<Connection, ConnectFailure> {
         let client_state = SharedClientState::default();
         let client = self.client(destination, &client_state).await;
         let config = Arc::new(config(destination, &client.check.known));
-        let (line, hold) = GuardedStream::new(stream);
+        let (line, hold) = GuardedStream::new(AdmittedStream::new(stream, admission));
         let mut handle = match client::connect_stream(config, line, client).await {
             Ok(handle) => handle,
             Err(error) => {
@@ -205,6 +250,14 @@ impl Connector<'_> {
             state: client_state.clone(),
         }
     }
+}
+
+/// Returns a pause with a random part, so that many connections do not come back at the same time.
+fn jittered(pause: Duration) -> Duration {
+    let mut bytes = [0; 1];
+    // Without random bytes, the pause has its least length.
+    random::fill(&mut bytes).ok();
+    pause + pause * u32::from(bytes[0]) / 256
 }
 
 /// Returns the last jump host of a destination, whose route is the jump hosts before it.
@@ -326,17 +379,26 @@ fn handshake_failure(destination: &Destination, error: &russh::Error) -> Connect
                 ),
             };
         }
-        russh::Error::Disconnect | russh::Error::HUP => {
-            "the host closed the connection before the login".to_owned()
-        }
-        russh::Error::IO(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "the host closed the connection before the login".to_owned()
-        }
+        russh::Error::Disconnect | russh::Error::HUP => return closed(destination),
+        russh::Error::IO(error) if is_end(error.kind()) => return closed(destination),
         russh::Error::IO(error) => fs::os_message(error).to_lowercase(),
         russh::Error::Version => "the server on this port does not speak SSH".to_owned(),
         other => other.to_string().to_lowercase(),
     };
     broken_connection(destination, why)
+}
+
+fn is_end(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(kind, UnexpectedEof | ConnectionReset | BrokenPipe)
+}
+
+fn closed(destination: &Destination) -> ConnectFailure {
+    ConnectFailure::Closed {
+        host: display_name(destination),
+        is_dropped: false,
+        count: 1,
+    }
 }
 
 /// Whether a host offers host keys, but only those that sign with SHA-1.
@@ -355,7 +417,15 @@ fn broken_connection(destination: &Destination, why: String) -> ConnectFailure {
 
 async fn with_proxy_stderr(failure: ConnectFailure, proxy: &ProxyCommand) -> ConnectFailure {
     // The last lines on stderr may still be on their way.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    sleep(Duration::from_millis(50)).await;
+    let failure = match failure {
+        ConnectFailure::Closed { host, count, .. } => ConnectFailure::Broken {
+            host,
+            why: "the host closed the connection before the login".to_owned(),
+            count,
+        },
+        other => other,
+    };
     match (failure, proxy.last_stderr_line()) {
         (ConnectFailure::Broken { host, why, count }, Some(said)) => ConnectFailure::Broken {
             host,

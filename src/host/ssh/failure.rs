@@ -26,6 +26,18 @@ pub(in crate::host) enum ConnectFailure {
     /// The host refused the TCP connection.
     #[error("{host} refused the connection{}", attempts_text(*count))]
     Refused { host: String, count: u32 },
+    /// The host closed the connection before the login.
+    #[error(
+        "could not connect to {host}: the host closed the connection before the login{}{}",
+        if *is_dropped { "; it may have too many connections without a login (`MaxStartups`)" } else { "" },
+        attempts_text(*count)
+    )]
+    Closed {
+        host: String,
+        /// The host closed the connection before it named its version.
+        is_dropped: bool,
+        count: u32,
+    },
     /// The connection failed for another reason.
     #[error("could not connect to {host}: {why}{}", attempts_text(*count))]
     Broken {
@@ -122,7 +134,10 @@ impl ConnectFailure {
     pub(super) fn is_transient(&self) -> bool {
         matches!(
             self,
-            Self::TimedOut { .. } | Self::Refused { .. } | Self::Broken { .. }
+            Self::TimedOut { .. }
+                | Self::Refused { .. }
+                | Self::Closed { .. }
+                | Self::Broken { .. }
         )
     }
 
@@ -130,6 +145,7 @@ impl ConnectFailure {
     pub(super) fn with_attempts(mut self, attempts: u32) -> Self {
         if let Self::TimedOut { count, .. }
         | Self::Refused { count, .. }
+        | Self::Closed { count, .. }
         | Self::Broken { count, .. } = &mut self
         {
             *count = attempts;

@@ -2,6 +2,7 @@
 //!
 //! [`ConnectionPool`] is the entry. This module does not know what is done over a connection.
 
+mod admission;
 mod algorithms;
 mod auth;
 mod byte_stream;

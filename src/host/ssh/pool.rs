@@ -38,17 +38,17 @@ pub struct PoolLimits {
     ///
     /// The default of an SSH server is 10 (`MaxSessions`).
     pub sessions: usize,
-    /// The maximum number of connections being opened at the same time.
+    /// The maximum number of handshakes at the same time, counted from the first byte of the host on.
     ///
     /// A server drops connections if there are too many, and each costs a key exchange.
-    pub opening: usize,
+    pub handshakes: usize,
 }
 
 impl Default for PoolLimits {
     fn default() -> Self {
         Self {
             sessions: 10,
-            opening: 20,
+            handshakes: 20,
         }
     }
 }
@@ -65,7 +65,7 @@ pub struct ConnectionPool {
 /// The state shared by all clones of a pool.
 struct PoolState {
     limits: PoolLimits,
-    opening: Semaphore,
+    handshakes: Arc<Semaphore>,
     keys: KeyCache,
     host_pools: Mutex<HashMap<Address, Vec<Arc<HostPool>>>>,
     closing: watch::Sender<bool>,
@@ -81,11 +81,11 @@ impl Debug for ConnectionPool {
 
 impl ConnectionPool {
     pub fn new(limits: PoolLimits) -> Self {
-        let opening = limits.opening.clamp(1, Semaphore::MAX_PERMITS);
+        let handshakes = limits.handshakes.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             shared: Arc::new(PoolState {
                 limits,
-                opening: Semaphore::new(opening),
+                handshakes: Arc::new(Semaphore::new(handshakes)),
                 keys: KeyCache::default(),
                 host_pools: Mutex::default(),
                 closing: watch::Sender::new(false),
@@ -129,7 +129,7 @@ impl ConnectionPool {
     fn connector(&self) -> Connector<'_> {
         Connector {
             keys: &self.shared.keys,
-            open_permits: &self.shared.opening,
+            handshakes: &self.shared.handshakes,
             jumps: self,
         }
     }
@@ -202,6 +202,11 @@ impl JumpConnector for ConnectionPool {
 
 type OpenReceiver = watch::Receiver<Option<Result<(), ConnectFailure>>>;
 
+/// Returns the failure of an attempt that has ended.
+fn failure_of(opening: &OpenReceiver) -> Option<ConnectFailure> {
+    opening.borrow().as_ref()?.as_ref().err().cloned()
+}
+
 /// The connections to one host by one route.
 struct HostPool {
     destination: Arc<Destination>,
@@ -270,6 +275,8 @@ impl HostPool {
     ///
     /// Opens a connection or waits for room if necessary.
     async fn lease(self: &Arc<Self>, pool: &ConnectionPool) -> Result<Lease, ConnectFailure> {
+        // The attempt that this caller waits for. Its failure is the answer, whatever else wakes the caller.
+        let mut awaited: Option<OpenReceiver> = None;
         loop {
             let woken = self.changed.notified();
             tokio::pin!(woken);
@@ -291,16 +298,20 @@ impl HostPool {
                 if pool.is_closing() {
                     return Err(ConnectFailure::Closing);
                 }
+                if let Some(failure) = awaited.as_ref().and_then(failure_of) {
+                    return Err(failure);
+                }
                 let may_open = state.open.len() < state.max_connections.unwrap_or(MAX_CONNECTIONS);
                 if state.opening.is_none() && (may_open || state.open.is_empty()) {
                     state.opening = Some(self.open(pool));
                 }
                 state.opening.clone().filter(|_| state.open.is_empty())
             };
-            let Some(mut opening) = opening else {
+            let Some(opening) = opening else {
                 woken.await;
                 continue;
             };
+            let opening = awaited.insert(opening);
             tokio::select! {
                 () = woken => {}
                 opened = opening.wait_for(Option::is_some) => match opened.as_deref() {
@@ -323,15 +334,21 @@ impl HostPool {
                 () = pool.wait_for_close() => Err(ConnectFailure::Closing),
             };
             let sessions = pool.shared.limits.sessions.max(1);
-            let result = result.map(|connection| host_pool.add_connection(connection, sessions));
-            if result.is_err() {
-                let mut state = host_pool.state();
-                state.opening = None;
-                // The host accepts no more connections, so the open ones must suffice.
-                state.max_connections = Some(state.open.len());
+            match result {
+                Ok(connection) => {
+                    host_pool.add_connection(connection, sessions);
+                    result_sender.send_replace(Some(Ok(())));
+                }
+                Err(failure) => {
+                    // Callers that look now see either this attempt with its failure, or none.
+                    let mut state = host_pool.state();
+                    result_sender.send_replace(Some(Err(failure)));
+                    state.opening = None;
+                    // The host accepts no more connections, so the open ones must suffice.
+                    state.max_connections = Some(state.open.len());
+                }
             }
             // Waiting callers look for room again, whether opening succeeded or not.
-            result_sender.send_replace(Some(result));
             host_pool.changed.notify_waiters();
         });
         result_receiver

@@ -103,7 +103,7 @@ fn a_host_that_allows_fewer_sessions_gets_fewer() {
     let sshd = Sshd::with(1, &["MaxSessions 1"]);
     let limits = PoolLimits {
         sessions: 10,
-        opening: 5,
+        handshakes: 5,
     };
     with_pool(limits, async |pool| {
         let mut running = JoinSet::new();

@@ -2,11 +2,15 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use unfurl::testing::host::{Address, Destination, Exit, HostKeyPolicy};
+use tokio::task::JoinSet;
+use unfurl::testing::host::{Address, Destination, Exit, HostKeyPolicy, PoolLimits};
 
-use super::sshd::{Sshd, free_port, keygen, make_key, pooled, refusal, run, run_once, sh, user};
+use super::sshd::{
+    Sshd, free_port, keygen, make_key, pooled, refusal, run, run_once, sh, user, with_pool,
+};
 
 /// A destination on a port of this machine.
 fn at(port: u16) -> Destination {
@@ -22,7 +26,7 @@ fn at(port: u16) -> Destination {
 
 /// Listens on a port, serves each connection in a thread and returns the port.
 fn listener(serve: fn(TcpStream)) -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let listener = TcpListener::bind(("0.0.0.0", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -95,6 +99,105 @@ fn a_host_that_closes_or_speaks_another_protocol_is_reported() {
         text.starts_with("could not connect to web (127.0.0.1) port PORT: "),
         "{text}"
     );
+}
+
+/// The number of connections that the server of [`dropping`] has got.
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+
+/// Drops two connections as a server with too many of them does, and hangs then.
+fn dropping(mut stream: TcpStream) {
+    if DROPPED.fetch_add(1, Ordering::SeqCst) < 2 {
+        stream.write_all(b"Exceeded MaxStartups\r\n").unwrap();
+    } else {
+        stream.write_all(b"SSH-2.0-hangs\r\n").unwrap();
+        hang(stream);
+    }
+}
+
+#[test]
+fn a_connection_that_is_dropped_before_the_banner_is_opened_again_within_the_time_limit() {
+    let mut host = at(listener(dropping));
+    host.connect_timeout = Duration::from_secs(2);
+    let start = Instant::now();
+    insta::assert_snapshot!(refusal(&host), @"timed out connecting to web (127.0.0.1) port PORT after 2 s");
+    assert_eq!(DROPPED.load(Ordering::SeqCst), 3);
+    assert!(start.elapsed() < Duration::from_secs(4));
+    let mut always = at(listener(drop));
+    always.connect_timeout = Duration::from_secs(1);
+    insta::assert_snapshot!(refusal(&always), @"could not connect to web (127.0.0.1) port PORT: the host closed the connection before the login; it may have too many connections without a login (`MaxStartups`)");
+}
+
+#[test]
+fn a_server_with_few_startups_serves_many_connections() {
+    requires!("sshd");
+    let sshd = Sshd::with(12, &["MaxStartups 2:80:5"]);
+    pooled(async |pool| {
+        let mut running = JoinSet::new();
+        for last in 1..=12 {
+            let (pool, host) = (pool.clone(), sshd.nth(last));
+            running.spawn(async move { run(&pool, &host, sh("echo x")).await });
+        }
+        while let Some(ended) = running.join_next().await {
+            let output = ended.unwrap();
+            assert_eq!(output.stdout.text(), "x\n", "{output:?}");
+        }
+    });
+}
+
+/// The number of connections that the server of [`counting`] has got.
+static ATTEMPTS: AtomicUsize = AtomicUsize::new(0);
+
+fn counting(mut stream: TcpStream) {
+    ATTEMPTS.fetch_add(1, Ordering::SeqCst);
+    stream.write_all(b"SSH-2.0-closes\r\n").unwrap();
+    stream.read_exact(&mut [0; 100]).ok();
+}
+
+#[test]
+fn a_failed_connection_is_tried_exactly_as_often_as_allowed() {
+    let port = listener(counting);
+    for round in 1..=40 {
+        let mut host = at(port);
+        host.connect_timeout = Duration::from_millis(2);
+        host.attempts = 2;
+        refusal(&host);
+        assert_eq!(ATTEMPTS.load(Ordering::SeqCst), round * 2);
+    }
+}
+
+#[test]
+fn hosts_that_hang_take_no_place_from_others() {
+    requires!("sshd");
+    let silent = listener(hang);
+    let sshd = Sshd::start();
+    let limits = PoolLimits {
+        handshakes: 2,
+        ..PoolLimits::default()
+    };
+    with_pool(limits, async |pool| {
+        let start = Instant::now();
+        let mut running = JoinSet::new();
+        for number in 0..60 {
+            let mut host = at(silent);
+            host.address.host = format!("127.0.1.{}", number + 1);
+            host.connect_timeout = Duration::from_secs(3);
+            let pool = pool.clone();
+            running.spawn(async move { run(&pool, &host, sh("true")).await });
+        }
+        let output = run(&pool, &sshd.host(), sh("echo x")).await;
+        assert_eq!(output.stdout.text(), "x\n", "{output:?}");
+        let answered = start.elapsed();
+        while let Some(ended) = running.join_next().await {
+            assert!(!ended.unwrap().exit.is_ok());
+        }
+        // The hosts that hang end together, and the answer came before that.
+        assert!(answered < start.elapsed(), "{answered:?}");
+        assert!(
+            start.elapsed() < Duration::from_secs(12),
+            "{:?}",
+            start.elapsed()
+        );
+    });
 }
 
 #[test]
