@@ -499,7 +499,10 @@ fn is_of_file(value: &Value) -> bool {
 
 fn is_external(value: &Value) -> bool {
     match value {
-        Value::External(external) => external.kind != ExternalKind::Other,
+        Value::External(external) => !matches!(
+            external.kind,
+            ExternalKind::Other | ExternalKind::PlainScalar
+        ),
         Value::List(items) => items.iter().any(is_external),
         Value::Map(map) => map.values().any(is_external),
         Value::Data(inner) => is_external(inner),

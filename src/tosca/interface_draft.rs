@@ -9,10 +9,22 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
 use crate::name::{OperationName, TypeName};
-use crate::value::{Fold, Map};
-use crate::yaml::Node;
+use crate::value::{Fold, Map, Value};
+use crate::yaml::{MapEntry, Node};
 
 use super::definition::Defs;
+
+/// The inputs whose values other programs read as YAML 1.1.
+const YAML_1_1_INPUTS: [&str; 2] = ["playbook", "inventory"];
+
+/// Returns the value of an input.
+pub(super) fn input_value(name: &str, entry: &MapEntry) -> Value {
+    if YAML_1_1_INPUTS.contains(&name) {
+        entry.value.to_value_with_texts()
+    } else {
+        entry.value.to_value()
+    }
+}
 
 /// The merged definitions of each interface. The entry `defaults` holds the settings of all interfaces.
 #[derive(Debug, Clone, Default)]

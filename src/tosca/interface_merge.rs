@@ -17,13 +17,13 @@ use crate::yaml::{MapEntry, Mapping, Node};
 use super::definition::Defs;
 use super::implementation::ArtifactScope;
 use super::interface_draft::{
-    InterfaceDraft, InterfaceDrafts, OperationDraft, OperationParts, ScopedNode,
+    InterfaceDraft, InterfaceDrafts, OperationDraft, OperationParts, ScopedNode, input_value,
 };
 use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION, OUTPUT};
 use super::operation::{
     Interface, Operation, Operations, short_interface_name, type_of_short_name,
 };
-use super::scope::{TypeScope, description, values, values_at};
+use super::scope::{TypeScope, description, values_at};
 use super::section::TypeSection;
 use super::types::Types;
 
@@ -319,7 +319,9 @@ impl InterfaceMerger<'_> {
             .map(|(name, entry)| (Arc::clone(name), entry.value.span()));
         shared.input_spans.extend(spans);
         if !splits {
-            shared.inputs.extend(values(node));
+            let entries = map.iter();
+            let value = |(name, entry): (&Arc<str>, &MapEntry)| (Arc::clone(name), input_value(name, entry));
+            shared.inputs.extend(entries.map(value));
             return;
         }
         for (name, entry) in map {
@@ -327,7 +329,7 @@ impl InterfaceMerger<'_> {
             if stated_type.is_none() {
                 shared
                     .inputs
-                    .insert(Arc::clone(name), entry.value.to_value());
+                    .insert(Arc::clone(name), input_value(name, entry));
                 continue;
             }
             let subject = format!("input `{name}` of {}", self.subject);

@@ -254,7 +254,11 @@ impl<'a> NodeReader<'a> {
                 .and_then(|node| scope.map(node, || format!("capability `{name}` of {subject}")));
             let inner = inline.get(&**name).copied();
             if definition.is_some() || inner.is_some() {
-                let capability = scope.capability(subject, def, definition, inner);
+                let def = match definition {
+                    Some(stated) => scope.capability_of_stated_type(def, stated),
+                    None => Cow::Borrowed(&**def),
+                };
+                let capability = scope.capability(subject, &def, definition, inner);
                 capabilities.insert(Arc::clone(name), capability);
             }
         }

@@ -367,7 +367,7 @@ impl<'a> RequirementResolver<'a> {
             relationship: None,
         };
         let relationship_type = &relationship.relationship_type;
-        let found = matching_capability(self.types, &target.node_type, &query, relationship_type);
+        let found = matching_capability(self.types, target, &query, relationship_type);
         if found.is_none() {
             self.report_no_capability(template, merged, relationship, target);
             if merged.states_capability() {
@@ -387,7 +387,7 @@ impl<'a> RequirementResolver<'a> {
     ) -> Requirement {
         let target = self.index.template(place);
         let relationship_type = &relationship.relationship_type;
-        let found = matching_capability(self.types, &target.node_type, query, relationship_type);
+        let found = matching_capability(self.types, target, query, relationship_type);
         self.build_requirement(merged, relationship, Some(place), found)
     }
 
@@ -756,6 +756,35 @@ topology_template:
         insta::assert_snapshot!(case.targets("software"), @"host → server (tosca.relationships.HostedOn, host)");
         let host = &case.node("server").capabilities["host"];
         assert_eq!(host.properties["num_cpus"].value, Value::from(2));
+    }
+
+    #[test]
+    fn a_type_that_a_template_states_for_a_capability_replaces_the_declared_one() {
+        let case = read_template(
+            "
+capability_types:
+  Ssh: {derived_from: tosca.capabilities.Endpoint, properties: {user: {type: string, default: root}}}
+relationship_types:
+  Login: {derived_from: tosca.relationships.ConnectsTo, valid_target_types: [Ssh]}
+topology_template:
+  node_templates:
+    plain: {type: tosca.nodes.Compute}
+    reachable: {type: tosca.nodes.Compute, capabilities: {endpoint: {type: Ssh, properties: {user: joe}}}}
+    default: {type: tosca.nodes.Compute, capabilities: {endpoint: {type: Ssh}}}
+    app: {type: tosca.nodes.Root, requirements: [{login: {node: reachable, relationship: Login}}]}
+    other: {type: tosca.nodes.Root, requirements: [{login: {node: tosca.nodes.Compute, relationship: Login}}]}
+    wrong: {type: tosca.nodes.Compute, capabilities: {endpoint: {type: Shh}}}
+",
+        );
+        insta::assert_snapshot!(case.report(), @r"");
+        insta::assert_snapshot!(case.targets("app"), @"login → reachable (Login, endpoint)");
+        insta::assert_snapshot!(case.targets("other"), @"login → reachable (Login, endpoint)");
+        let user = |node: &str| {
+            let endpoint = &case.node(node).capabilities["endpoint"];
+            endpoint.properties["user"].value.to_string()
+        };
+        assert_eq!([user("reachable"), user("default")], ["joe", "root"]);
+        assert!(!case.node("plain").capabilities["endpoint"].properties.contains_key("user"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! The readers of node templates use the functions for requirements, filters and capabilities as well.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -336,6 +337,37 @@ impl TypeScope<'_> {
                 .error(Check::WrongKind, message, node.span());
         }
         valid.map(|(min, max)| Occurrences { min, max })
+    }
+
+    /// Returns the definition of a capability to which a template assigns values.
+    ///
+    /// A `type` in the assignment takes the place of the type that the node type declares. The refinements of the
+    /// node type belong to that one, so they do not apply.
+    pub(super) fn capability_of_stated_type<'d>(
+        self,
+        def: &'d CapabilityDef,
+        assigned: &Mapping,
+    ) -> Cow<'d, CapabilityDef> {
+        let stated = assigned
+            .get("type")
+            .and_then(|node| node.as_str().map(|name| (name, node.span())))
+            .and_then(|(name, span)| self.find_or_warn(name, TypeSection::Capability, span))
+            .filter(|key| *key != def.capability_type.key)
+            .and_then(|key| self.types.capability_type_of(key));
+        let Some(capability_type) = stated else {
+            return Cow::Borrowed(def);
+        };
+        let is_declared = |name: &Arc<str>| capability_type.properties.contains_key(name);
+        let mut values = def.assigned.clone();
+        values.retain(|name, _| is_declared(name));
+        Cow::Owned(CapabilityDef {
+            name: Arc::clone(&def.name),
+            properties: capability_type.properties.clone(),
+            attributes: capability_type.attributes.clone(),
+            capability_type,
+            assigned: values,
+            span: def.span,
+        })
     }
 
     /// Returns a capability with the values that a template sets.

@@ -11,7 +11,7 @@ use crate::value::{Fold, FoldMap, FoldSet, Value};
 
 use super::check::is_expression;
 use super::definition::TypeKey;
-use super::entity_types::{NodeType, Reference, RelationshipType};
+use super::entity_types::{CapabilityTemplate, Reference, RelationshipType};
 use super::node_filter::NodeFilter;
 use super::node_template::UnmatchedTemplate;
 use super::scope::TypeScope;
@@ -49,12 +49,16 @@ struct ValueIndex {
     computed: Vec<usize>,
 }
 
+/// The key of templates that match the same queries: the node type, and the template itself if it states types of
+/// capabilities that differ from those of the node type.
+type TypeGroup = (TypeKey, Option<usize>);
+
 /// An index of the templates of a topology.
 pub(super) struct TemplateIndex<'a> {
     types: &'a Types,
     pub(super) templates: &'a [UnmatchedTemplate],
     by_name: FoldMap<&'a str, usize>,
-    by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold>,
+    by_type: IndexMap<TypeGroup, Vec<usize>, Fold>,
     fitting_cache: FoldMap<TargetQuery, Arc<Vec<usize>>>,
     by_value: FoldMap<(TargetQuery, Arc<str>), ValueIndex>,
 }
@@ -63,16 +67,16 @@ impl<'a> TemplateIndex<'a> {
     pub(super) fn new(types: &'a Types, templates: &'a [UnmatchedTemplate]) -> Self {
         let mut by_name = FoldMap::default();
         by_name.reserve(templates.len());
-        let mut by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold> = IndexMap::default();
+        let mut by_type: IndexMap<TypeGroup, Vec<usize>, Fold> = IndexMap::default();
         for (place, unmatched) in templates.iter().enumerate() {
             let template = &unmatched.template;
             by_name.insert(template.name.as_str(), place);
             if template.is_orphaned {
                 continue;
             }
-            let of_type = by_type.entry(template.node_type.key);
-            let of_type = of_type.or_insert_with(|| (Arc::clone(&template.node_type), Vec::new()));
-            of_type.1.push(place);
+            let own = states_capability_type(template).then_some(place);
+            let group = by_type.entry((template.node_type.key, own));
+            group.or_default().push(place);
         }
         Self {
             types,
@@ -106,18 +110,23 @@ impl<'a> TemplateIndex<'a> {
         if let Some(found) = self.fitting_cache.get(query) {
             return Arc::clone(found);
         }
-        let fits = |node_type: &NodeType| {
-            let lineage = self.types.lineage(node_type.key);
+        let fits = |template: &NodeTemplate| {
+            let lineage = self.types.lineage(template.node_type.key);
             query
                 .node_type
                 .is_none_or(|expected| lineage.contains(&expected))
-                && matching_capability(self.types, node_type, query, relationship).is_some()
+                && matching_capability(self.types, template, query, relationship).is_some()
+        };
+        let is_fitting = |places: &&Vec<usize>| {
+            let mut places = places.iter();
+            places.next().is_some_and(|it| fits(self.template(*it)))
         };
         let mut places: Vec<usize> = self
             .by_type
             .values()
-            .filter(|(node_type, _)| fits(node_type))
-            .flat_map(|(_, places)| places.iter().copied())
+            .filter(is_fitting)
+            .flatten()
+            .copied()
             .collect();
         places.sort_unstable();
         let places = Arc::new(places);
@@ -205,16 +214,27 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns the capability of a node type that a requirement can use, the best match first.
+/// Returns true if a template states a type of a capability that differs from that of its node type.
+fn states_capability_type(template: &NodeTemplate) -> bool {
+    let node_type = &template.node_type;
+    let differs = |(name, own): (&Arc<str>, &CapabilityTemplate)| {
+        let declared = node_type.capabilities.get(name);
+        declared.is_some_and(|def| def.capability_type.key != own.capability_type.key)
+    };
+    !Arc::ptr_eq(&template.capabilities, &node_type.default_capabilities)
+        && template.capabilities.iter().any(differs)
+}
+
+/// Returns the capability of a template that a requirement can use, the best match first.
 ///
 /// The capability must have the requested name or type, and a type that the relationship can target.
 pub(super) fn matching_capability(
     types: &Types,
-    node_type: &NodeType,
+    template: &NodeTemplate,
     query: &TargetQuery,
     relationship: &RelationshipType,
 ) -> Option<Arc<str>> {
-    let capabilities = &node_type.capabilities;
+    let capabilities = &template.capabilities;
     let derives = |from: TypeKey, expected: TypeKey| types.lineage(from).contains(&expected);
     let is_valid = |name: &str| {
         let targets = &relationship.valid_targets;

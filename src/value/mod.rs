@@ -11,6 +11,7 @@ mod json;
 pub mod limits;
 mod marks;
 mod percent_encoding;
+mod plain_scalar;
 mod redaction;
 pub mod units;
 mod upstream_form;

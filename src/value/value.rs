@@ -110,6 +110,8 @@ pub enum ExternalKind {
     Encrypted,
     /// A value of `locals`, or one that was computed from it. Records do not contain it.
     Local,
+    /// A plain scalar of YAML that readers of YAML 1.1 read otherwise.
+    PlainScalar,
 }
 
 /// A value that stands for an object outside the model.
@@ -240,7 +242,10 @@ impl Value {
             Self::External(external)
                 if !matches!(
                     external.kind,
-                    ExternalKind::Other | ExternalKind::Encrypted | ExternalKind::Local
+                    ExternalKind::Other
+                        | ExternalKind::Encrypted
+                        | ExternalKind::Local
+                        | ExternalKind::PlainScalar
                 ) =>
             {
                 external.value.with_externals_resolved()

@@ -39,6 +39,8 @@ struct NodeInner {
 struct Properties {
     tag: Option<Arc<str>>,
     anchor: Option<Arc<str>>,
+    /// The text of a plain scalar that readers of YAML 1.1 read otherwise.
+    plain_text: Option<Arc<str>>,
 }
 
 /// The content of a node. Scalars are resolved as ruamel's round-trip loader does.
@@ -88,6 +90,35 @@ impl Node {
         tag: Option<Arc<str>>,
         anchor: Option<Arc<str>>,
     ) -> Self {
+        let properties = Properties {
+            tag,
+            anchor,
+            plain_text: None,
+        };
+        Self::with_properties(kind, span, properties)
+    }
+
+    /// Creates the node of a plain scalar that keeps its text, because readers of YAML 1.1 read it otherwise.
+    pub(super) fn with_plain_text(
+        kind: NodeKind,
+        span: Span,
+        anchor: Option<Arc<str>>,
+        text: Arc<str>,
+    ) -> Self {
+        let properties = Properties {
+            tag: None,
+            anchor,
+            plain_text: Some(text),
+        };
+        Self::with_properties(kind, span, properties)
+    }
+
+    fn with_properties(kind: NodeKind, span: Span, properties: Properties) -> Self {
+        let Properties {
+            tag,
+            anchor,
+            plain_text,
+        } = &properties;
         let mut inner = NodeInner {
             kind: NodeKind::Null,
             span,
@@ -96,8 +127,8 @@ impl Node {
             has_directive: false,
             has_anchor: anchor.is_some(),
             has_tag: tag.is_some(),
-            properties: (tag.is_some() || anchor.is_some())
-                .then(|| Box::new(Properties { tag, anchor })),
+            properties: (tag.is_some() || anchor.is_some() || plain_text.is_some())
+                .then(|| Box::new(properties)),
         };
         match &kind {
             NodeKind::Seq(items) => {
@@ -258,6 +289,16 @@ impl Node {
     /// Converts the node to a value without positions. `!sensitive` and decryption mark the value as sensitive,
     /// an encrypted value stays encrypted, and other tags are dropped.
     pub fn to_value(&self) -> Value {
+        self.to_value_in(false)
+    }
+
+    /// Converts the node like [`Self::to_value`], but plain scalars that readers of YAML 1.1 read otherwise keep their
+    /// texts.
+    pub fn to_value_with_texts(&self) -> Value {
+        self.to_value_in(true)
+    }
+
+    fn to_value_in(&self, keeps_texts: bool) -> Value {
         let value = match self.kind() {
             NodeKind::Null => Value::Null,
             NodeKind::Bool(truth) => Value::Bool(*truth),
@@ -269,13 +310,21 @@ impl Node {
                 Some(encrypted) => encrypted.to_value(None),
                 None => Value::Str(Arc::clone(text)),
             },
-            NodeKind::Seq(items) => Value::list(items.iter().map(Self::to_value)),
+            NodeKind::Seq(items) => {
+                Value::list(items.iter().map(|item| item.to_value_in(keeps_texts)))
+            }
             NodeKind::Map(mapping) => {
                 let entries = mapping
                     .iter()
-                    .map(|(k, e)| (Arc::clone(k), e.value.to_value()));
+                    .map(|(k, e)| (Arc::clone(k), e.value.to_value_in(keeps_texts)));
                 Value::from(entries.collect::<Map>())
             }
+        };
+        let properties = self.0.properties.as_ref().filter(|_| keeps_texts);
+        let text = properties.and_then(|properties| properties.plain_text.clone());
+        let value = match text {
+            Some(text) => value.with_plain_text(text),
+            None => value,
         };
         value.sensitive_if(self.is_sensitive())
     }

@@ -273,7 +273,15 @@ impl<'t> EventReader<'t> {
             _ => (NodeKind::Str(self.builder.share(&text)), None),
         };
         let (id, name) = anchor.map_or((None, None), |(id, name)| (Some(id), Some(name)));
-        let node = Node::with_anchor(kind, span, tag, name);
+        let differs = plain
+            && tag.is_none()
+            && self.schema == Schema::Core
+            && scalar::differs_in_yaml_1_1(&text, &kind);
+        let node = if differs {
+            Node::with_plain_text(kind, span, name, self.builder.share(&text))
+        } else {
+            Node::with_anchor(kind, span, tag, name)
+        };
         self.builder.add(node, id, span)
     }
 

@@ -173,6 +173,20 @@ pub(super) fn is_ambiguous(text: &str) -> bool {
     }
 }
 
+/// Returns true if readers of YAML 1.1 may read another value from a plain scalar than `kind`, or none that can be
+/// written back as `kind` is written.
+pub(super) fn differs_in_yaml_1_1(text: &str, kind: &NodeKind) -> bool {
+    let (_, unsigned) = split_sign(text);
+    match kind {
+        NodeKind::Str(_) => is_ambiguous(text) && !matches!(text, "=" | "<<"),
+        NodeKind::Int(_) | NodeKind::Big(_) => {
+            (unsigned.starts_with('0') && unsigned.len() > 1) || text.contains('_')
+        }
+        NodeKind::Float(_) => text.contains(['e', 'E', '_']),
+        NodeKind::Null | NodeKind::Bool(_) | NodeKind::Seq(_) | NodeKind::Map(_) => false,
+    }
+}
+
 fn looks_like_number(text: &str) -> bool {
     let (_, rest) = split_sign(text);
     let (radix, digits) = split_radix(rest);

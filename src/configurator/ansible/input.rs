@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::expr::Error;
 use crate::task::TaskView;
 use crate::value::{Map, Value};
+use crate::yaml::{Schema, parse_text};
 
 /// The program that runs playbooks, unless the input `command` names another one.
 const PROGRAM: &str = "ansible-playbook";
@@ -62,7 +63,7 @@ pub(super) fn document(task: &TaskView<'_>, name: &str) -> Result<Option<Documen
         )));
     }
     if text.contains('\n') {
-        return Ok(Some(text_document(task, &value, text)));
+        return Ok(Some(text_document(&value, text)));
     }
     let path = absolute_path(&text, task.settings.base_dir);
     Ok(Some(if task.local_context().exists(&path) {
@@ -73,13 +74,19 @@ pub(super) fn document(task: &TaskView<'_>, name: &str) -> Result<Option<Documen
 }
 
 /// Returns the document of a text with several lines: the data that it has as YAML, or else the text.
-fn text_document(task: &TaskView<'_>, value: &Value, text: String) -> Document {
-    match task.local_context().parse_yaml(&text) {
-        Ok(parsed) if parsed.as_list().is_some() || parsed.as_map().is_some() => {
-            Document::Data(parsed.marked(value.own_marks()))
-        }
-        _ => Document::Text(text),
+fn text_document(value: &Value, text: String) -> Document {
+    let is_document = |parsed: &Value| parsed.as_list().is_some() || parsed.as_map().is_some();
+    match contents_of(&text).filter(is_document) {
+        Some(parsed) => Document::Data(parsed.marked(value.own_marks())),
+        None => Document::Text(text),
     }
+}
+
+/// Returns the contents of the text of a playbook or an inventory. Scalars that Ansible reads otherwise keep their
+/// texts. None if the text is no YAML.
+pub(super) fn contents_of(text: &str) -> Option<Value> {
+    let root = parse_text(Schema::Core, text).ok()?;
+    Some(root.to_value_with_texts())
 }
 
 /// Returns a path that starts in the folder of the ensemble.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::input::{Document, input_error};
+use super::input::{Document, contents_of, input_error};
 use super::inventory::Inventory;
 use crate::expr::{Error, LocalContext};
 use crate::host::Variables;
@@ -181,7 +181,7 @@ impl PlayMaker<'_> {
             .read(path)
             .map_err(|error| input_error(format!("cannot read the playbook `{shown}`: {error}")))?;
         let text = String::from_utf8_lossy(&bytes);
-        let contents = context.parse_yaml(&text).unwrap_or(Value::Null);
+        let contents = contents_of(&text).unwrap_or_default();
         let Some(items) = contents.as_list().filter(|items| !items.is_empty()) else {
             // Ansible reports what is wrong with the file, and reads files that this program cannot read.
             return Ok(Playbook {

@@ -42,6 +42,7 @@ impl ExtraVariables {
                 Self::reference(&mut self.secret, SECRET_PREFIX, inner)
             }
             Value::Data(inner) => self.replaced(inner, true),
+            Value::External(external) if external.plain_text().is_some() => value.clone(),
             Value::External(external) => self.replaced(&external.value, is_data),
             Value::Str(text) if is_data && is_ansible_template(text) => {
                 let text = value.clone().data();

@@ -1,14 +1,15 @@
 //! Writes values as YAML for Ansible, which reads YAML 1.1 and evaluates templates in all texts.
 //!
-//! Texts are quoted unless they are plain words, so that YAML 1.1 reads each of them as the text that it is. The words
-//! `yes`, `no`, `on` and `off` are the exception: without quotes they are truth values for Ansible, as in a playbook.
+//! Texts are quoted unless they are plain words, so that YAML 1.1 reads each of them as the text that it is. Plain scalars
+//! of the model that YAML 1.1 reads otherwise, such as `yes`, `0644` and `12:30`, are written as they were, so that Ansible
+//! reads them as in a playbook.
 
 use crate::value::{Map, Value};
 
-/// The words that Ansible reads as truth values.
-const TRUTH_WORDS: [&str; 4] = ["yes", "no", "on", "off"];
-/// Other words that YAML 1.1 does not read as text.
-const SPECIAL_WORDS: [&str; 6] = ["true", "false", "null", "y", "n", "nan"];
+/// The words that YAML 1.1 does not read as text.
+const SPECIAL_WORDS: [&str; 10] = [
+    "yes", "no", "on", "off", "true", "false", "null", "y", "n", "nan",
+];
 /// The number of spaces by which a level is indented.
 const INDENT: usize = 2;
 /// The marks of templates. A text without them is the same for Ansible whether it is evaluated or not.
@@ -34,7 +35,10 @@ pub(super) fn to_ansible_yaml(value: &Value) -> String {
 fn write_node(value: &Value, indent: usize, is_foreign: bool, out: &mut String) {
     match value {
         Value::Sensitive(inner) | Value::Data(inner) => write_node(inner, indent, true, out),
-        Value::External(external) => write_node(&external.value, indent, is_foreign, out),
+        Value::External(external) => match external.plain_text() {
+            Some(text) => out.push_str(text),
+            None => write_node(&external.value, indent, is_foreign, out),
+        },
         Value::List(items) if !items.is_empty() => {
             for (place, item) in items.iter().enumerate() {
                 if place > 0 {
@@ -55,7 +59,7 @@ fn write_map(map: &Map, indent: usize, is_foreign: bool, out: &mut String) {
         if place > 0 {
             out.push_str(&" ".repeat(indent));
         }
-        out.push_str(&text(key, true));
+        out.push_str(&text(key));
         out.push(':');
         if is_nested(item) {
             out.push('\n');
@@ -97,7 +101,7 @@ fn write_scalar(value: &Value, is_foreign: bool, out: &mut String) {
         Value::Str(word) if is_foreign && is_ansible_template(word) => {
             format!("!unsafe {}", quoted(word))
         }
-        Value::Str(word) => text(word, is_foreign),
+        Value::Str(word) => text(word),
         Value::List(_) => "[]".to_owned(),
         Value::Map(_) => "{}".to_owned(),
         _ => "null".to_owned(),
@@ -105,19 +109,15 @@ fn write_scalar(value: &Value, is_foreign: bool, out: &mut String) {
     out.push_str(&scalar);
 }
 
-/// Returns a text as a scalar. `is_exact` tells whether truth words stay texts.
-fn text(word: &str, is_exact: bool) -> String {
+/// Returns a text as a scalar.
+fn text(word: &str) -> String {
     let lower = word.to_ascii_lowercase();
-    if !is_exact && TRUTH_WORDS.contains(&&*lower) {
-        return word.to_owned();
-    }
     let is_first = |first: char| first.is_ascii_alphabetic() || first == '_';
     let is_plain = word.starts_with(is_first)
         && word
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"_.-/".contains(&byte));
-    let is_special = TRUTH_WORDS.contains(&&*lower) || SPECIAL_WORDS.contains(&&*lower);
-    if is_plain && !is_special {
+    if is_plain && !SPECIAL_WORDS.contains(&&*lower) {
         word.to_owned()
     } else {
         quoted(word)
@@ -157,7 +157,9 @@ mod tests {
     fn texts_keep_their_kind_for_a_reader_of_yaml_1_1() {
         let value = Value::map([
             ("mode", Value::str("0644")),
-            ("become", Value::str("yes")),
+            ("become", Value::str("yes").with_plain_text("yes".into())),
+            ("octal", Value::Int(644).with_plain_text("0644".into())),
+            ("answer", Value::str("yes")),
             ("time", Value::str("12:30:00")),
             ("empty", Value::str("")),
             ("on", Value::str("a: b # c")),
@@ -178,6 +180,8 @@ mod tests {
         insta::assert_snapshot!(to_ansible_yaml(&value), @r#"
         mode: "0644"
         become: yes
+        octal: 0644
+        answer: "yes"
         time: "12:30:00"
         empty: ""
         "on": "a: b # c"

@@ -11,7 +11,7 @@ const TYPES: &str = "
       Machine:
         derived_from: tosca.nodes.Root
         capabilities:
-          endpoint: {type: unfurl.capabilities.Endpoint.SSH}
+          endpoint: {type: tosca.capabilities.Endpoint.Admin}
       App:
         derived_from: tosca.nodes.Root
         attributes: {told: {type: string}}
@@ -23,6 +23,7 @@ const TYPES: &str = "
           type: Machine
           capabilities:
             endpoint:
+              type: unfurl.capabilities.Endpoint.SSH
               properties:
                 host: 127.0.0.1
                 connection: ssh

@@ -57,6 +57,52 @@ fn with_role() -> TestEnv {
     env
 }
 
+/// A task with plain scalars that YAML 1.1 reads otherwise than YAML 1.2, and with their quoted forms.
+const SCALARS: &str = "
+- set_fact:
+    shown: \"{% for key in values %}{{ key }}={{ values[key] }}:{{ values[key] | type_debug }} {% endfor %}\"
+  vars:
+    values:
+      octal: 0644
+      quoted: \"0644\"
+      text: 0o644
+      truth: yes
+      off: Off
+      word: \"yes\"
+      minutes: 12:30
+      time: \"12:30\"
+      date: 2024-01-02
+      day: \"2024-01-02\"
+      grouped: 1_000
+      hex: 0x1F
+      exponent: 1e3
+      float: 1.0e+3
+      negative: -0012
+      eight: 08
+      letter: y
+      seconds: 190:20:30.15
+";
+
+/// Deploys, and returns what the node `app` was told.
+fn told(env: &TestEnv) -> String {
+    let run = env.unfurl(["deploy", "--approve"]).succeeds();
+    let told = attributes(env)["told"].as_str().map(str::to_owned);
+    told.unwrap_or_else(|| panic!("nothing was told: {run}"))
+}
+
+#[test]
+fn scalars_of_a_playbook_in_the_model_are_those_of_the_same_text_in_a_file() {
+    requires!("ansible-playbook");
+    let list = node(&format!("playbook:\n  q:{}", SCALARS.replace('\n', "\n    ")), "{told: shown}").env();
+    let text = node(&format!("playbook: |{}", SCALARS.replace('\n', "\n    ")), "{told: shown}").env();
+    let file = node("playbook: tasks.yml", "{told: shown}").env();
+    file.write("tasks.yml", SCALARS);
+    let expected = told(&file);
+    assert!(expected.contains("octal=420:int") && expected.contains("minutes=750:int"), "{expected}");
+    assert_eq!(told(&list), expected);
+    assert_eq!(told(&text), expected);
+}
+
 #[test]
 fn facts_become_outputs_and_attributes_and_results_are_recorded() {
     requires!("ansible-playbook");
