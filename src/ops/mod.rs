@@ -39,6 +39,7 @@ pub mod packages;
 pub mod plan;
 mod planned_job;
 mod query;
+mod quiet_frontend;
 pub mod recover;
 mod remote_lock;
 mod request;

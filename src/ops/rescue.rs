@@ -4,15 +4,14 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::frontend::{Decision, JobFrontend};
+use super::frontend::Decision;
+use super::quiet_frontend::QuietFrontend;
 use super::recover;
 use super::request::JobRequest;
 use super::upstream;
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{
     CrashedJob, JournalFile, LockedEnsemble, PublishError, Record, RescueFile, end_survivors,
 };
-use crate::job::{JobEvent, Proposal};
 use crate::lock::Lock;
 use crate::name::ChangeId;
 use crate::session::{self, EnsembleLocation, Session, SessionOptions};
@@ -93,38 +92,14 @@ fn recover_crashed_jobs(
     options: &SessionOptions,
     command: &str,
 ) -> Result<Vec<String>, Failure> {
-    let mut notices = NoticeCollector(Vec::new());
+    let mut frontend = QuietFrontend::new(Decision::Decline);
     let request = JobRequest {
         session: options.clone(),
         command: command.to_owned(),
         ..JobRequest::default()
     };
-    recover::recover(locked, found, &request, &mut notices)?;
-    Ok(notices.0)
-}
-
-/// A frontend that collects the notices of crash recovery.
-struct NoticeCollector(Vec<String>);
-
-impl JobFrontend for NoticeCollector {
-    fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
-
-    fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
-
-    fn notice(&mut self, text: &str) {
-        self.0.push(text.to_owned());
-    }
-
-    fn approve(
-        &mut self,
-        _plan: &dyn Fn() -> Proposal,
-        _sources: &Sources,
-        _place: &str,
-    ) -> Decision {
-        Decision::Decline
-    }
-
-    fn event(&mut self, _event: &JobEvent, _sources: &Sources) {}
+    recover::recover(locked, found, &request, &mut frontend)?;
+    Ok(frontend.notices)
 }
 
 /// Removes the journal of a job whose record is saved.

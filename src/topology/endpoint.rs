@@ -5,8 +5,6 @@ use crate::expr::{Error, Evaluator};
 use crate::host::Secret;
 use crate::value::{Handle, Map, Value};
 
-/// The capability type of machines on which commands can be run.
-const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
 /// The relationship type that carries the login credentials of a connection.
 const CONNECTION_RELATIONSHIP: &str = "unfurl.relationships.ConnectsTo.Ansible";
 /// Attributes that hold a machine's address, most specific first.
@@ -100,21 +98,18 @@ impl Topology {
 
     fn own_endpoint(&self, of: Handle, evaluator: &Evaluator) -> Result<Option<Endpoint>, Error> {
         let entity = self.entity(of);
-        let Some(node) = entity.node() else {
+        if entity.node().is_none() {
             return Ok(None);
-        };
+        }
         let mut settings = Map::new();
-        let endpoint = node
-            .capabilities
-            .iter()
-            .find(|it| self.entity(**it).is_a(ENDPOINT_CAPABILITY));
+        let endpoint = self.ansible_endpoint(of);
         if let Some(endpoint) = endpoint {
             for name in ENDPOINT_PROPERTIES {
-                if let Some(value) = evaluator.attribute(*endpoint, name)? {
+                if let Some(value) = evaluator.attribute(endpoint, name)? {
                     add_setting(&mut settings, name, value);
                 }
             }
-            self.add_credential_and_variables(*endpoint, evaluator, &mut settings)?;
+            self.add_credential_and_variables(endpoint, evaluator, &mut settings)?;
         }
         if let Some(connection) = self.host_connection(of) {
             self.add_credential_and_variables(connection, evaluator, &mut settings)?;

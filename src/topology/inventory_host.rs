@@ -3,18 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::host_variables::AttributeReader;
 use super::topology::Topology;
 use crate::expr::{Context, Error, Evaluator, Scope as _};
 use crate::value::{Handle, Map, Value};
 
-/// The capability type of machines that Ansible, and so this program, can reach.
-const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
 /// The type of groups that become groups of an inventory.
 const GROUP_TYPE: &str = "unfurl.groups.AnsibleInventoryGroup";
-/// The attributes with the address of a machine, the preferred one first.
-pub const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
-/// The properties of an endpoint that become variables with the prefix `ansible_`.
-pub const ENDPOINT_PROPERTIES: [&str; 4] = ["port", "host", "connection", "user"];
 
 /// A machine of the model with the variables and groups that Ansible needs.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -37,6 +32,20 @@ struct GroupMembership<'a> {
     groups: HashSet<&'a str>,
 }
 
+/// Reads the attributes that entities have. Null values count as missing.
+struct KnownValues<'a> {
+    topology: &'a Topology,
+    evaluator: &'a Evaluator,
+}
+
+impl AttributeReader for KnownValues<'_> {
+    type Error = Error;
+
+    fn read(&mut self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
+        self.topology.known_value(of, name, self.evaluator)
+    }
+}
+
 impl Topology {
     /// Returns the instance on whose machine a playbook runs: the operation host, the target if it is a machine, or the
     /// nearest machine that the target is hosted on. None stands for this machine.
@@ -53,39 +62,18 @@ impl Topology {
         if word.is_some_and(|word| !word.is_empty()) {
             return Ok(self.operation_host(target, word));
         }
+        let mut reader = KnownValues {
+            topology: self,
+            evaluator,
+        };
         let mut next = self.get(target).and_then(|it| it.node()).map(|_| target);
         while let Some(of) = next {
-            if self.is_machine(of, evaluator)? {
+            if self.is_machine(of, &mut reader)? {
                 return Ok(Ok(Some(of)));
             }
             next = self.entity(of).parent;
         }
         Ok(Ok(None))
-    }
-
-    /// Returns true if an instance has an endpoint or an address.
-    fn is_machine(&self, of: Handle, evaluator: &Evaluator) -> Result<bool, Error> {
-        if self.entity(of).node().is_none() {
-            return Ok(false);
-        }
-        Ok(self.ansible_endpoint(of).is_some() || Self::address(of, evaluator)?.is_some())
-    }
-
-    /// Returns the endpoint through which an instance can be reached.
-    pub fn ansible_endpoint(&self, of: Handle) -> Option<Handle> {
-        let node = self.entity(of).node()?;
-        let mut capabilities = node.capabilities.iter().copied();
-        capabilities.find(|it| self.entity(*it).is_a(ENDPOINT_CAPABILITY))
-    }
-
-    fn address(of: Handle, evaluator: &Evaluator) -> Result<Option<Value>, Error> {
-        for name in ADDRESS_ATTRIBUTES {
-            let value = evaluator.attribute(of, name)?;
-            if let Some(value) = value.filter(Value::is_truthy) {
-                return Ok(Some(value));
-            }
-        }
-        Ok(None)
     }
 
     /// Returns an instance as a host of an inventory.
@@ -98,28 +86,16 @@ impl Topology {
             name: self.inventory_name(of, evaluator)?,
             ..InventoryHost::default()
         };
-        let variables = &mut host.variables;
         if let Some(endpoint) = self.ansible_endpoint(of) {
-            self.add_endpoint(endpoint, evaluator, variables)?;
             let key = self.known_value(endpoint, "host_key", evaluator)?;
             host.host_key = key.map(|key| key.reveal().to_string());
         }
-        if let Some(connection) = self.host_connection(of) {
-            let credential = self.known_value(connection, "credential", evaluator)?;
-            if let Some(credential) = credential.as_ref().and_then(Value::marked_entries) {
-                add_credential(&credential, variables);
-            }
-            self.add_host_variables(connection, evaluator, variables)?;
-        }
-        if !variables.contains_key("ansible_host")
-            && let Some(address) = Self::address(of, evaluator)?
-        {
-            variables.insert("ansible_host".into(), address);
-            let ssh = || Value::str("ssh");
-            let connection = variables.entry("ansible_connection".into());
-            connection.or_insert_with(ssh);
-        }
-        if let Some(key) = variables.shift_remove("host_key") {
+        let mut reader = KnownValues {
+            topology: self,
+            evaluator,
+        };
+        host.variables = self.host_variables(of, &mut reader)?;
+        if let Some(key) = host.variables.shift_remove("host_key") {
             host.host_key = Some(key.reveal().to_string());
         }
         let membership = self.inventory_groups_of(of);
@@ -144,42 +120,6 @@ impl Topology {
             }
             _ => name,
         })
-    }
-
-    fn add_endpoint(
-        &self,
-        endpoint: Handle,
-        evaluator: &Evaluator,
-        variables: &mut Map,
-    ) -> Result<(), Error> {
-        for name in ENDPOINT_PROPERTIES {
-            if let Some(value) = self.known_value(endpoint, name, evaluator)? {
-                variables.insert(format!("ansible_{name}").into(), value);
-            }
-        }
-        self.add_host_variables(endpoint, evaluator, variables)?;
-        if !variables.contains_key("ansible_host")
-            && let Some(address) = self.known_value(endpoint, "ip_address", evaluator)?
-        {
-            variables.insert("ansible_host".into(), address);
-        }
-        Ok(())
-    }
-
-    fn add_host_variables(
-        &self,
-        of: Handle,
-        evaluator: &Evaluator,
-        variables: &mut Map,
-    ) -> Result<(), Error> {
-        let more = self.known_value(of, "hostvars", evaluator)?;
-        variables.extend(
-            more.as_ref()
-                .and_then(Value::marked_entries)
-                .into_iter()
-                .flatten(),
-        );
-        Ok(())
     }
 
     /// Returns an attribute that an entity has. None if it lacks the attribute or the value is null.
@@ -256,25 +196,4 @@ impl Topology {
             ("children", children.into()),
         ]))
     }
-}
-
-/// Adds the variables of a credential: the user, a token named by its type, and keys.
-fn add_credential(credential: &Map, variables: &mut Map) {
-    let known = |name: &str| credential.get(name).filter(|value| !value.is_null());
-    if let Some(user) = known("user") {
-        variables.insert("ansible_user".into(), user.clone());
-    }
-    if let Some(token) = known("token") {
-        let kind = known("token_type")
-            .map_or_else(|| "password".to_owned(), |kind| kind.reveal().to_string());
-        // The path of a key file is no secret.
-        let token = if kind.contains("file") {
-            token.revealed()
-        } else {
-            token.clone().sensitive()
-        };
-        variables.insert(format!("ansible_{kind}").into(), token);
-    }
-    let keys = known("keys").and_then(Value::marked_entries);
-    variables.extend(keys.into_iter().flatten());
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::input::{Document, input_error};
 use crate::expr::Error;
+use crate::host::inventory::{HostAccessError, has_proxy_command};
 use crate::task::TaskView;
 use crate::text::shlex_quote;
 use crate::topology::InventoryHost;
@@ -78,6 +79,7 @@ impl Inventory {
             host_key,
         } = host;
         refuse_options(&name, &variables)?;
+        refuse_commands(&name, &variables, &groups)?;
         let is_this_machine = name == "localhost" && !variables.contains_key("ansible_host");
         if is_this_machine && !variables.contains_key(CONNECTION_VARIABLE) {
             // Only a `localhost` that no inventory names is reached without SSH by itself.
@@ -133,6 +135,17 @@ impl Inventory {
             )),
         }
     }
+}
+
+/// Refuses `ssh` arguments of the model that would run a command on this machine.
+fn refuse_commands(name: &str, variables: &Map, groups: &Map) -> Result<(), Error> {
+    let of_groups = groups.values().filter_map(|group| group.get("vars")?.as_map());
+    let has_command = has_proxy_command(variables) || of_groups.into_iter().any(has_proxy_command);
+    if has_command {
+        let host = name.into();
+        return Err(input_error(HostAccessError::ProxyCommand { host }.to_string()));
+    }
+    Ok(())
 }
 
 /// Refuses an address that `ssh` would take for an option.

@@ -3,6 +3,7 @@
 //! The model uses Unfurl's Ansible types: endpoints, `ConnectsTo.Ansible` relationships and
 //! inventory groups become hosts, variables and groups of an inventory.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,13 +11,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
-use crate::host::inventory::{Inventory, REFUSED_PROXY_COMMAND};
-use crate::topology::{ADDRESS_ATTRIBUTES, ENDPOINT_PROPERTIES, Topology};
+use crate::host::inventory::{Inventory, refuse_proxy_command};
+use crate::topology::{AttributeReader, Topology};
 use crate::value::{Handle, Map, Value};
 use crate::yaml::TagReader;
-
-/// The variables with arguments for `ssh`.
-const SSH_ARGUMENTS: [&str; 2] = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
 
 /// The gathered hosts with their groups, and warnings about them.
 #[derive(Debug, Default)]
@@ -90,6 +88,7 @@ impl GatheredHosts {
             topology,
             inventory: Inventory::default(),
             warnings: Diagnostics::default(),
+            failed: HashSet::new(),
         };
         for node in topology.nodes() {
             gathering.node(node)?;
@@ -148,6 +147,8 @@ struct HostGatherer<'a> {
     topology: &'a Arc<Topology>,
     inventory: Inventory,
     warnings: Diagnostics,
+    /// The attributes that could not be evaluated, each of which has a warning.
+    failed: HashSet<(Handle, String)>,
 }
 
 impl HostGatherer<'_> {
@@ -157,13 +158,14 @@ impl HostGatherer<'_> {
     fn attribute(&mut self, of: Handle, name: &str) -> Option<Value> {
         match self.evaluator.attribute(of, name) {
             Ok(value) => value.filter(|value| !value.is_null()),
-            Err(error) => {
+            Err(error) if self.failed.insert((of, name.to_owned())) => {
                 let key = self.topology.entity(of).key.to_string();
                 self.warn(format!(
                     "could not evaluate the attribute `{name}` of `{key}`: {error}"
                 ));
                 None
             }
+            Err(_) => None,
         }
     }
 
@@ -178,24 +180,12 @@ impl HostGatherer<'_> {
         let Some(node) = entity.node() else {
             return Ok(());
         };
-        let endpoint = self.topology.ansible_endpoint(of);
-        let address = ADDRESS_ATTRIBUTES
-            .iter()
-            .find_map(|name| self.attribute(of, name));
-        if endpoint.is_none() && address.is_none() {
+        let topology = self.topology;
+        if !topology.is_machine(of, self)? {
             return Ok(());
         }
-        let mut data = Map::new();
-        if let Some(endpoint) = endpoint {
-            self.add_endpoint_variables(endpoint, &mut data);
-        }
         let name: Arc<str> = entity.name.as_str().into();
-        self.add_connection_variables(of, &mut data)?;
-        if let Some(address) = address.filter(|_| !data.contains_key("ansible_host")) {
-            data.insert("ansible_host".into(), address);
-            let ssh = || Value::str("ssh");
-            data.entry("ansible_connection".into()).or_insert_with(ssh);
-        }
+        let mut data = topology.host_variables(of, self)?;
         refuse_proxy_command(&mut data);
         let added = self.inventory.add_host(Arc::clone(&name), data);
         added.map_err(|problem| Error::new(ErrorKind::Invalid, problem, None))?;
@@ -207,58 +197,6 @@ impl HostGatherer<'_> {
             if !type_name.ends_with(".Root") && type_name != "Root" {
                 self.inventory.add_to_group(&name, type_name);
             }
-        }
-        Ok(())
-    }
-
-    /// Adds the connection variables that an endpoint states.
-    fn add_endpoint_variables(&mut self, endpoint: Handle, data: &mut Map) {
-        for name in ENDPOINT_PROPERTIES {
-            if let Some(value) = self.attribute(endpoint, name) {
-                data.insert(format!("ansible_{name}").into(), value);
-            }
-        }
-        if let Some(more) = self.attribute(endpoint, "hostvars")
-            && let Some(more) = more.marked_entries()
-        {
-            data.extend(more);
-        }
-        if !data.contains_key("ansible_host") {
-            let reported = data.get("ip_address").cloned();
-            if let Some(address) = reported.or_else(|| self.attribute(endpoint, "ip_address")) {
-                data.insert("ansible_host".into(), address);
-            }
-        }
-    }
-
-    /// Adds the variables of the connection to a host: from the model, or else from the environment.
-    fn add_connection_variables(&mut self, of: Handle, data: &mut Map) -> Result<(), Error> {
-        let Some(connection) = self.topology.host_connection(of) else {
-            return Ok(());
-        };
-        let (credential, more) = if self.topology.is_declared_connection(connection) {
-            let value = |name: &str| {
-                let value = self.evaluator.attribute(connection, name);
-                value.map_err(|error| {
-                    let host = &self.topology.entity(of).name;
-                    let message = format!(
-                        "could not evaluate the connection to `{host}` in the environment: {error}"
-                    );
-                    Error::new(ErrorKind::Invalid, message, None)
-                })
-            };
-            (value("credential")?, value("hostvars")?)
-        } else {
-            (
-                self.attribute(connection, "credential"),
-                self.attribute(connection, "hostvars"),
-            )
-        };
-        if let Some(Value::Map(credential)) = credential.as_ref().map(Value::reveal) {
-            apply_credential(credential, data);
-        }
-        if let Some(more) = more.as_ref().and_then(Value::marked_entries) {
-            data.extend(more);
         }
         Ok(())
     }
@@ -306,38 +244,21 @@ impl HostGatherer<'_> {
     }
 }
 
-/// Makes a host unreachable whose `ssh` arguments contain a `ProxyCommand`.
-///
-/// The command would run on this machine, and its text comes from the model or from attributes that
-/// another machine has set.
-fn refuse_proxy_command(data: &mut Map) {
-    let has_command = |name: &&str| {
-        let text = data.get(*name).map(|value| value.reveal().to_string());
-        text.is_some_and(|text| text.to_ascii_lowercase().contains("proxycommand"))
-    };
-    if SSH_ARGUMENTS.iter().any(has_command) {
-        for name in SSH_ARGUMENTS {
-            data.shift_remove(name);
-        }
-        let refused = Value::str(REFUSED_PROXY_COMMAND);
-        data.insert("ansible_connection".into(), refused);
-    }
-}
+impl AttributeReader for HostGatherer<'_> {
+    type Error = Error;
 
-/// Adds the variables of a credential: the user, a token named by its type, and keys.
-fn apply_credential(credential: &Map, data: &mut Map) {
-    if let Some(user) = credential.get("user") {
-        data.insert("ansible_user".into(), user.clone());
-    }
-    if let Some(token) = credential.get("token") {
-        let kind = credential.get("token_type").and_then(Value::as_str);
-        let name = format!("ansible_{}", kind.unwrap_or("password"));
-        data.insert(name.into(), token.clone().sensitive());
-    }
-    if let Some(Value::Map(keys)) = credential.get("keys").map(Value::reveal) {
-        data.extend(
-            keys.iter()
-                .map(|(key, value)| (Arc::clone(key), value.clone())),
-        );
+    /// Returns an attribute. An evaluation error of a connection in the environment ends the gathering; others become
+    /// warnings, so that all other hosts can still be named.
+    fn read(&mut self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
+        if !self.topology.is_declared_connection(of) {
+            return Ok(self.attribute(of, name));
+        }
+        self.evaluator.attribute(of, name).map_err(|error| {
+            let key = &self.topology.entity(of).key;
+            let message = format!(
+                "could not evaluate `{name}` of the connection `{key}` in the environment: {error}"
+            );
+            Error::new(ErrorKind::Invalid, message, None)
+        })
     }
 }

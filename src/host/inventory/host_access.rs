@@ -14,7 +14,32 @@ use crate::host::{Container, Location, Secret, check_host_name};
 use crate::value::{Map, Value};
 
 /// The connection type of a host whose `ProxyCommand` is refused.
-pub const REFUSED_PROXY_COMMAND: &str = "refused ProxyCommand";
+const REFUSED_PROXY_COMMAND: &str = "refused ProxyCommand";
+/// The variables with arguments for `ssh`.
+const SSH_ARGUMENTS: [&str; 2] = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
+
+/// Returns true if the `ssh` arguments of a host or a group of the model contain a `ProxyCommand`.
+///
+/// Such a host is refused: the command would run on this machine, and its text comes from the model or from attributes
+/// that another machine has set.
+pub fn has_proxy_command(variables: &Map) -> bool {
+    let has_command = |name: &&str| {
+        let text = variables.get(*name).map(|value| value.reveal().to_string());
+        text.is_some_and(|text| text.to_ascii_lowercase().contains("proxycommand"))
+    };
+    SSH_ARGUMENTS.iter().any(has_command)
+}
+
+/// Makes a host unreachable whose `ssh` arguments contain a `ProxyCommand`.
+pub fn refuse_proxy_command(variables: &mut Map) {
+    if has_proxy_command(variables) {
+        for name in SSH_ARGUMENTS {
+            variables.shift_remove(name);
+        }
+        let refused = Value::str(REFUSED_PROXY_COMMAND);
+        variables.insert("ansible_connection".into(), refused);
+    }
+}
 
 /// The connection method of a host, and the user to act as.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,7 +148,7 @@ impl HostVariables<'_> {
 
     fn target(&self, ignored: &mut Vec<String>) -> Result<HostTarget, HostAccessError> {
         let mut ssh_arguments = SshArguments::default();
-        for variable in ["ansible_ssh_common_args", "ansible_ssh_extra_args"] {
+        for variable in SSH_ARGUMENTS {
             let Some(text) = self.text(&[variable])? else {
                 continue;
             };

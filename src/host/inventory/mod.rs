@@ -40,7 +40,7 @@ mod unfurl_yaml;
 pub use error::HostAccessError;
 #[cfg(test)]
 pub use host_access::HostAccess;
-pub use host_access::{ConnectionMethod, REFUSED_PROXY_COMMAND};
+pub use host_access::{ConnectionMethod, has_proxy_command, refuse_proxy_command};
 pub use model::Inventory;
 pub use roles::InventoryRole;
 

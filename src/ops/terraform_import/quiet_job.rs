@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::nodes::PartNode;
 use super::request::ImportRequest;
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources};
-use crate::job::{Adopted, JobEvent, Proposal};
+use crate::diagnostic::Severity;
+use crate::job::Adopted;
 use crate::name::{InstanceName, Status};
 use crate::ops::deploy::deploy;
 use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::frontend::{Decision, JobFrontend};
+use crate::ops::frontend::Decision;
+use crate::ops::quiet_frontend::QuietFrontend;
 use crate::ops::request::{JobRequest, RunSettings, SaveSettings};
 use crate::plan::JobGoal;
 
@@ -50,8 +51,9 @@ pub(super) fn record_adopted(
         interrupts: request.interrupts.clone(),
         ..JobRequest::default()
     };
-    let mut frontend = QuietFrontend::default();
+    let mut frontend = QuietFrontend::new(Decision::Proceed);
     let report = deploy(&request, &mut frontend)?;
+    notes.append(&mut frontend.warnings);
     notes.append(&mut frontend.notices);
     if report.job.status == Status::Ok {
         return Ok(report.job.head.id.to_string());
@@ -64,37 +66,4 @@ pub(super) fn record_adopted(
     let reason = reason.unwrap_or_else(|| "the job that records them did not succeed".to_owned());
     let message = format!("the instances cannot be recorded: {reason}");
     Err(Failure::new(FailureKind::JobFailed, message, None))
-}
-
-/// A frontend that approves the job and collects its messages.
-#[derive(Debug, Default)]
-struct QuietFrontend {
-    notices: Vec<String>,
-    problems: Diagnostics,
-}
-
-impl JobFrontend for QuietFrontend {
-    fn warnings(&mut self, warnings: &Diagnostics, _sources: &Sources) {
-        let messages = warnings.iter().map(|it| it.message.clone());
-        self.notices.extend(messages);
-    }
-
-    fn problem(&mut self, problem: &Diagnostic, _sources: &Sources) {
-        self.problems.push(problem.clone());
-    }
-
-    fn notice(&mut self, text: &str) {
-        self.notices.push(text.to_owned());
-    }
-
-    fn approve(
-        &mut self,
-        _plan: &dyn Fn() -> Proposal,
-        _sources: &Sources,
-        _place: &str,
-    ) -> Decision {
-        Decision::Proceed
-    }
-
-    fn event(&mut self, _event: &JobEvent, _sources: &Sources) {}
 }
