@@ -26,10 +26,14 @@ use crate::ensemble::{
 use crate::fleet::hosts::EndpointLocator;
 use crate::host::DEFAULT_TOTAL_CAPTURE_LIMIT;
 use crate::job::{self, Engine, EngineParts, JobEvent, JobOptions};
+use crate::name::{InstanceName, Status, TemplateName};
 use crate::plan::{self, JobGoal};
 use crate::secret::Keyring;
-use crate::session::{GivenVariable, Session, static_problems, topology_with_orphans};
+use crate::session::{
+    GivenVariable, Session, installers_of, static_problems, topology_with_orphans,
+};
 use crate::topology::Topology;
+use crate::tosca::ServiceTemplate;
 use crate::value::Value;
 
 /// A planned job with the data for its report.
@@ -105,6 +109,21 @@ fn goal_of(
     Ok(request.goal.clone())
 }
 
+/// Adds the nodes that install what the chosen instances need, unless it is installed.
+fn add_installers(goal: &mut JobGoal, service: &ServiceTemplate, topology: &Topology) {
+    if goal.workflow != plan::WorkflowKind::Deploy || goal.instances.is_empty() {
+        return;
+    }
+    let needed = installers_of(service, |name| goal.admits(&name.as_str().into()));
+    let is_missing = |name: &&TemplateName| {
+        let mut installed = topology.instances_of(name).iter();
+        !installed.any(|of| topology.effective(*of) == Status::Ok)
+    };
+    let missing = needed.into_iter().filter(is_missing);
+    let names: Vec<InstanceName> = missing.map(|name| name.as_str().into()).collect();
+    goal.instances.extend(names);
+}
+
 /// Creates the engine of a job with the existing instances and the recorded history.
 pub(super) fn create_engine(
     request: &JobRequest,
@@ -116,8 +135,9 @@ pub(super) fn create_engine(
     let secret_inputs = history.secret_inputs().cloned();
     let recent_records = history.recent_records();
     let digest_keys = Arc::new(digest_keys(session, &history));
-    let goal = goal_of(request, session, &history)?;
+    let mut goal = goal_of(request, session, &history)?;
     let topology = existing_topology(session, &goal, &history)?;
+    add_installers(&mut goal, &session.service, &topology);
     let previous = last_job(session, &history);
     let start = start_time(request, session, &history, previous.as_deref())?;
     let system_context = Arc::new(session.system_context(folders.planned_root().to_path_buf()));

@@ -63,3 +63,4 @@ pub(crate) use secret_values::{SecretValue, secret_values};
 pub(crate) use service_reader::read_service;
 pub(crate) use session::Session;
 pub(crate) use static_checks::static_problems;
+pub(crate) use tool_artifacts::installers_of;

@@ -14,7 +14,8 @@ use super::local_system_context::LocalSystem;
 use super::options::SessionOptions;
 use super::package_lock;
 use super::secret_source::SecretSource;
-use super::tool_paths::tool_paths;
+use super::tool_artifacts::has_installers;
+use super::tool_paths::{artifact_tool_paths, tool_paths};
 use super::used_package::UsedPackage;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{self, JobTemporaryFolder, Manifest, RecordedHistory};
@@ -170,7 +171,10 @@ impl Session {
         system_context: &Arc<LocalSystem>,
     ) -> Result<EnvironmentVariables, LoadError> {
         let mut process = self.location.env.all().clone();
-        let tools = tool_paths(&self.project, &self.location.env);
+        let mut tools = tool_paths(&self.project, &self.location.env);
+        if has_installers(&self.service) {
+            tools.extend(artifact_tool_paths(&self.project));
+        }
         if !tools.is_empty() {
             let tools = tools.iter().map(|folder| folder.display().to_string());
             let path = process.get("PATH").cloned();

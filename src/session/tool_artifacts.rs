@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use crate::name::TemplateName;
 use crate::system::fs::find_program;
-use crate::tosca::{Artifact, Dependency, NodeTemplate, Operation, ServiceTemplate};
+use crate::tosca::{
+    Artifact, Dependency, LOCAL_REPOSITORY, NodeTemplate, Operation, ServiceTemplate,
+};
 use crate::value::{Map, Value};
 use crate::yaml::{MapEntry, Mapping, Node, NodeKind};
 
 /// The prefix of the names of installers.
 const PREFIX: &str = "__artifact__";
-
-/// The type of node templates whose artifacts operations may name from anywhere.
-const LOCAL_REPOSITORY: &str = "unfurl.nodes.LocalRepository";
 
 /// The type of node templates that install an artifact.
 const INSTALLER: &str = "unfurl.nodes.ArtifactInstaller";
@@ -122,10 +121,11 @@ fn named(
     name: &str,
     repositories: &[&Arc<NodeTemplate>],
 ) -> Option<Arc<Artifact>> {
+    if let Some(own) = node.artifacts.get(name) {
+        return Some(Arc::clone(own));
+    }
     let mut others = repositories.iter();
-    let own = node.artifacts.get(name);
-    own.or_else(|| others.find_map(|it| it.artifacts.get(name)))
-        .cloned()
+    others.find_map(|it| Some(Arc::new(it.artifacts.get(name)?.shared_by(&it.name))))
 }
 
 fn is_installed_by_operations(artifact: &Artifact) -> bool {
@@ -144,7 +144,8 @@ fn is_on_path(artifact: &Artifact, path: &str) -> bool {
 fn installer_name(artifact: &Artifact) -> String {
     let file = artifact.file.redacted().to_string();
     let mut name = PREFIX.to_owned();
-    if let Some(repository) = &artifact.repository {
+    let store = artifact.store.as_ref().map(TemplateName::as_str);
+    if let Some(repository) = artifact.repository.as_deref().or(store) {
         name.push_str(repository);
         name.push_str("--");
     }
@@ -176,10 +177,11 @@ fn written_artifact(
     node: &NodeTemplate,
     artifact: &Artifact,
 ) -> Option<Value> {
-    let written = service.written_template(&node.name);
+    let owner = artifact.store.as_ref().unwrap_or(&node.name);
+    let written = service.written_template(owner);
     let own = written
         .as_ref()
-        .and_then(|it| it.get("artifacts")?.get(&artifact.name));
+        .and_then(|it| it.get("artifacts")?.get(artifact.declared_name()));
     if let Some(own) = own.filter(|own| own.get("interfaces").is_some()) {
         return Some(own.to_value());
     }
@@ -225,6 +227,31 @@ fn depending(service: &ServiceTemplate, node: &NodeTemplate, names: &[String]) -
     let list = Node::new(NodeKind::Seq(requirements), span, None);
     map.insert("requirements", MapEntry::new(span, list));
     Some(Node::new(NodeKind::Map(map), node.span, None))
+}
+
+/// Returns true if a model has a node that installs an artifact.
+pub(super) fn has_installers(service: &ServiceTemplate) -> bool {
+    let mut nodes = service.topology.nodes.values();
+    nodes.any(|node| node.node_type.info.is_derived_from(INSTALLER))
+}
+
+/// Returns the installers that the admitted node templates depend on.
+pub(crate) fn installers_of<'s>(
+    service: &'s ServiceTemplate,
+    admits: impl Fn(&TemplateName) -> bool,
+) -> Vec<&'s TemplateName> {
+    let nodes = &service.topology.nodes;
+    let admitted = nodes.values().filter(|node| admits(&node.name));
+    let targets =
+        admitted.flat_map(|node| node.requirements.iter().filter_map(|it| it.target.as_ref()));
+    let is_installer = |name: &&TemplateName| {
+        let node = nodes.get(name.as_str());
+        node.is_some_and(|node| node.node_type.info.is_derived_from(INSTALLER))
+    };
+    let mut found: Vec<_> = targets.filter(is_installer).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Leaves out the operations of installers that their artifact does not have: they would do nothing.

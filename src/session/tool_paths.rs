@@ -1,4 +1,5 @@
-//! The folders of tools that asdf or mise has installed, in the versions that files of the project name.
+//! The folders of tools: those that artifacts of the project have installed, and those that asdf or mise has installed,
+//! in the versions that files of the project name.
 //!
 //! The files are only read, and nothing is installed: a version that is missing is left out.
 
@@ -12,6 +13,16 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A tool with a version.
 type ToolVersion = (String, String);
+
+/// The folders with the programs that artifacts install, in the folder of the project. The types of these artifacts are in
+/// `schemas/unfurl/tosca_plugins/artifacts.yaml`.
+const ARTIFACT_FOLDERS: [&str; 2] = ["local/tools/bin", "local/tools/python/bin"];
+
+/// Returns the folders with the programs that artifacts of a project install. They may not exist yet.
+pub(super) fn artifact_tool_paths(project: &Path) -> Vec<PathBuf> {
+    let folders = ARTIFACT_FOLDERS.iter();
+    folders.map(|folder| project.join(folder)).collect()
+}
 
 /// Returns the folders with the programs of the tools that a project names. The first file that names a tool counts.
 pub(super) fn tool_paths(project: &Path, env: &Env) -> Vec<PathBuf> {

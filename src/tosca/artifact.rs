@@ -82,6 +82,7 @@ impl TypeScope<'_> {
             repository: self
                 .text_at(map, "repository", || subject.to_owned())
                 .or_else(|| base?.repository.clone()),
+            store: None,
             description: description(map),
             properties,
             operations,

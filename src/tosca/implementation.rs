@@ -76,6 +76,14 @@ impl<'a> ArtifactScope<'a> {
 }
 
 impl Implementation {
+    /// Sets the artifact that runs the operation.
+    pub(super) fn execute_artifact(&mut self, artifact: Arc<Artifact>) {
+        self.class = class_of(&artifact);
+        self.kind = kind_of_artifact(&artifact, self.class.as_deref());
+        self.primary = Some(artifact);
+        self.is_primary_text = false;
+    }
+
     /// Names an inline artifact after its interface and its operation.
     ///
     /// Does nothing if the artifact is not defined inline.
@@ -228,9 +236,7 @@ impl TypeScope<'_> {
         }
         let artifact = self.inline_artifact(subject, node)?;
         let mut found = Self::implementation_by_name("", node, &ArtifactScope::NONE);
-        found.class = class_of(&artifact);
-        found.kind = kind_of_artifact(&artifact, found.class.as_deref());
-        found.primary = Some(artifact);
+        found.execute_artifact(artifact);
         Some(found)
     }
 

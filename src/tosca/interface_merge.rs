@@ -320,7 +320,9 @@ impl InterfaceMerger<'_> {
         shared.input_spans.extend(spans);
         if !splits {
             let entries = map.iter();
-            let value = |(name, entry): (&Arc<str>, &MapEntry)| (Arc::clone(name), input_value(name, entry));
+            let value = |(name, entry): (&Arc<str>, &MapEntry)| {
+                (Arc::clone(name), input_value(name, entry))
+            };
             shared.inputs.extend(entries.map(value));
             return;
         }

@@ -44,6 +44,7 @@ mod scalar;
 mod schema;
 mod scope;
 mod section;
+mod shared_artifacts;
 mod substitution;
 mod template;
 mod template_copy;
@@ -80,6 +81,7 @@ pub use operation::{
 pub use options::{ExtraImport, FROM_ENVIRONMENT, ReadOptions};
 pub use overlay::Decorator;
 pub use reader::{InputOrigin, check_inputs, read, read_node_template, read_relationship_template};
+pub use shared_artifacts::LOCAL_REPOSITORY;
 pub use template::{
     Group, NestedTopology, NodeTemplate, Policy, RelationshipTemplate, Requirement,
     ServiceTemplate, Substitution, TopologyTemplate,

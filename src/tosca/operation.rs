@@ -10,7 +10,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
-use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
+use crate::name::{InterfaceName, OperationName, OperationRef, TemplateName, TypeName};
 use crate::value::{Fold, Map, Value};
 
 use super::definition::TypeInfo;
@@ -331,6 +331,8 @@ pub struct Artifact {
     pub file: Value,
     /// The name of the repository that contains the file.
     pub repository: Option<Arc<str>>,
+    /// The `LocalRepository` that declares the artifact, if an operation of another node names it.
+    pub store: Option<TemplateName>,
     pub description: Option<Arc<str>>,
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
     pub operations: Arc<Operations>,

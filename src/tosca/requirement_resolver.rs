@@ -784,7 +784,11 @@ topology_template:
             endpoint.properties["user"].value.to_string()
         };
         assert_eq!([user("reachable"), user("default")], ["joe", "root"]);
-        assert!(!case.node("plain").capabilities["endpoint"].properties.contains_key("user"));
+        assert!(
+            !case.node("plain").capabilities["endpoint"]
+                .properties
+                .contains_key("user")
+        );
     }
 
     #[test]

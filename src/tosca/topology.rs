@@ -26,6 +26,7 @@ use super::requirement_resolver::RequirementResolver;
 use super::resolve::metadata_of;
 use super::scope::TypeScope;
 use super::section::TypeSection;
+use super::shared_artifacts::resolve_shared_artifacts;
 use super::template::{
     Group, NodeTemplate, Policy, RelationshipTemplate, Substitution, TopologyOutput,
     TopologyTemplate,
@@ -85,7 +86,8 @@ impl<'a> TypeScope<'a> {
             .as_ref()
             .filter(|_| self.namespace != super::types::ROOT)
             .and_then(|substitution| substitution.node.as_ref().map(TemplateName::shared));
-        let unmatched = self.node_templates(map, more, incomplete);
+        let mut unmatched = self.node_templates(map, more, incomplete);
+        resolve_shared_artifacts(&mut unmatched);
         let names = unmatched.iter().map(|it| it.template.name.clone());
         let names: TemplateNames = names.collect();
         topology.groups = self.groups(map, &names);

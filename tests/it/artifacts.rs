@@ -461,16 +461,16 @@ fn a_tool_is_installed_once_before_the_operations_that_need_it() {
     deploy(&env);
     assert_eq!(env.read("installed"), "mytool 2\n");
     let record = env.ensemble();
-    let installer = &record["status"]["instances"]["__artifact__mytool"];
+    let installer = &record["status"]["instances"]["__artifact__tools--mytool"];
     assert_eq!(installer["readyState"]["local"], "ok", "{installer}");
     // Unfurl finds the template there, too.
-    let template = &record["spec"]["discovered"]["__artifact__mytool"];
+    let template = &record["spec"]["discovered"]["__artifact__tools--mytool"];
     assert_eq!(template["type"], "unfurl.nodes.ArtifactInstaller");
     assert_eq!(template["artifacts"]["install"]["file"], "mytool");
     stays_as_it_is(&env);
     assert_eq!(env.read("installed"), "mytool 2\n");
     env.unfurl(["teardown", "--approve"]).succeeds();
-    let installer = &env.ensemble()["status"]["instances"]["__artifact__mytool"];
+    let installer = &env.ensemble()["status"]["instances"]["__artifact__tools--mytool"];
     assert_eq!(installer["readyState"]["local"], "ok", "{installer}");
 }
 

@@ -139,11 +139,15 @@ impl Inventory {
 
 /// Refuses `ssh` arguments of the model that would run a command on this machine.
 fn refuse_commands(name: &str, variables: &Map, groups: &Map) -> Result<(), Error> {
-    let of_groups = groups.values().filter_map(|group| group.get("vars")?.as_map());
+    let of_groups = groups
+        .values()
+        .filter_map(|group| group.get("vars")?.as_map());
     let has_command = has_proxy_command(variables) || of_groups.into_iter().any(has_proxy_command);
     if has_command {
         let host = name.into();
-        return Err(input_error(HostAccessError::ProxyCommand { host }.to_string()));
+        return Err(input_error(
+            HostAccessError::ProxyCommand { host }.to_string(),
+        ));
     }
     Ok(())
 }

@@ -93,12 +93,23 @@ fn told(env: &TestEnv) -> String {
 #[test]
 fn scalars_of_a_playbook_in_the_model_are_those_of_the_same_text_in_a_file() {
     requires!("ansible-playbook");
-    let list = node(&format!("playbook:\n  q:{}", SCALARS.replace('\n', "\n    ")), "{told: shown}").env();
-    let text = node(&format!("playbook: |{}", SCALARS.replace('\n', "\n    ")), "{told: shown}").env();
+    let list = node(
+        &format!("playbook:\n  q:{}", SCALARS.replace('\n', "\n    ")),
+        "{told: shown}",
+    )
+    .env();
+    let text = node(
+        &format!("playbook: |{}", SCALARS.replace('\n', "\n    ")),
+        "{told: shown}",
+    )
+    .env();
     let file = node("playbook: tasks.yml", "{told: shown}").env();
     file.write("tasks.yml", SCALARS);
     let expected = told(&file);
-    assert!(expected.contains("octal=420:int") && expected.contains("minutes=750:int"), "{expected}");
+    assert!(
+        expected.contains("octal=420:int") && expected.contains("minutes=750:int"),
+        "{expected}"
+    );
     assert_eq!(told(&list), expected);
     assert_eq!(told(&text), expected);
 }
