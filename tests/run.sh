@@ -60,6 +60,8 @@ sshd|test|openssh-server|test hosts run a real sshd
 ssh|test|openssh-client|results for ssh configuration files are compared with ssh
 ssh-keygen|test|openssh-client|hosts and users of tests need keys
 ansible-playbook|test|ansible-core|playbooks run with the real Ansible
+curl|test|curl|a tool of a project is downloaded
+dpkg-query|test|dpkg|a package of the system is a tool of a project
 git-lfs|test|git-lfs|locks across machines are checked with the real git-lfs
 ip|test|iproute2|test hosts have separate networks
 strace|test|strace|the system calls of commands that only read are checked

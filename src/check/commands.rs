@@ -132,14 +132,13 @@ impl Checker<'_> {
         let Some(file) = artifact.file.as_str().filter(|file| !is_template(file)) else {
             return;
         };
-        let is_script = artifact
-            .definition
-            .info
-            .is_derived_from("tosca.artifacts.Implementation")
-            || artifact
-                .definition
-                .info
-                .is_derived_from("unfurl.artifacts.ShellExecutable");
+        let types = &artifact.definition.info;
+        // The configurator `Template` reads no file.
+        let class = artifact.properties.get("className");
+        let class = class.and_then(|class| class.value.as_str());
+        let is_script = (types.is_derived_from("tosca.artifacts.Implementation")
+            || types.is_derived_from("unfurl.artifacts.ShellExecutable"))
+            && class.is_none_or(|class| !class.ends_with("TemplateConfigurator"));
         let is_plain =
             !file.is_empty() && !file.starts_with(['/', '~', '$']) && !file.contains(':');
         let has_contents = artifact.fields.contains_key("contents");

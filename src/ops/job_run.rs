@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::event_watcher::{EventWatcher, open_log, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::{Decision, JobFrontend, JobReport};
+use super::ignored_files::ignored_files;
 use super::input_digests;
 use super::input_saving;
 use super::job_commit;
@@ -123,6 +124,9 @@ impl<'a> RenderedJob<'a> {
         let mut folders = JobFolders::new(folders);
         job.engine.render(&mut folders);
         request.check_interrupt()?;
+        session
+            .warnings
+            .append(ignored_files(&job.engine, &session));
         let events = job.engine.take_events();
         view.warnings(&unreported(&session.warnings, &events), &session.sources);
         let mut watch = EventWatcher::new(view, log, &session.sources);

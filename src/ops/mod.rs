@@ -21,6 +21,7 @@ pub mod git_setup;
 pub mod history;
 pub mod home;
 pub mod hosts;
+mod ignored_files;
 pub mod init;
 mod input_digests;
 mod input_saving;

@@ -6,6 +6,7 @@ use super::drift::RecordedDrift;
 use super::event_watcher::{EventWatcher, open_log_of_plan};
 use super::failure::{Failure, FailureKind};
 use super::frontend::JobFrontend;
+use super::ignored_files::ignored_files;
 use super::job_plan::complete_proposal;
 use super::packages::{self, FetchPermission};
 use super::planned_job::{PlannedJob, circular_requirements, plan_job, unreported};
@@ -67,6 +68,9 @@ pub fn plan(request: &JobRequest, view: &mut dyn JobFrontend) -> Result<PlanPrev
         .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
     request.check_interrupt()?;
+    session
+        .warnings
+        .append(ignored_files(&job.engine, &session));
     let events = job.engine.take_events();
     view.warnings(&unreported(&session.warnings, &events), &session.sources);
     let mut watch = EventWatcher::new(view, log, &session.sources);

@@ -76,7 +76,7 @@ pub(super) fn command_operation(ad_hoc: &AdHoc) -> Arc<Operation> {
             kind: ImplementationKind::Configurator(configurator.into()),
             class: None,
             primary: None,
-            is_primary_text: false,
+            primary_text: None,
             dependencies: Vec::new(),
             operation_host: host.map(InstanceName::shared),
             environment: Map::new(),

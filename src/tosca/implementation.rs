@@ -76,12 +76,15 @@ impl<'a> ArtifactScope<'a> {
 }
 
 impl Implementation {
-    /// Sets the artifact that runs the operation.
+    /// Sets the artifact that the operation executes. A `className` of the implementation takes precedence over that of the
+    /// artifact.
     pub(super) fn execute_artifact(&mut self, artifact: Arc<Artifact>) {
-        self.class = class_of(&artifact);
-        self.kind = kind_of_artifact(&artifact, self.class.as_deref());
+        if self.class.is_none() {
+            self.class = class_of(&artifact);
+            self.kind = kind_of_artifact(&artifact, self.class.as_deref());
+        }
         self.primary = Some(artifact);
-        self.is_primary_text = false;
+        self.primary_text = None;
     }
 
     /// Names an inline artifact after its interface and its operation.
@@ -175,7 +178,7 @@ impl TypeScope<'_> {
             kind,
             class,
             primary,
-            is_primary_text: false,
+            primary_text: None,
             dependencies: Vec::new(),
             operation_host: None,
             environment: Map::default(),
@@ -231,7 +234,7 @@ impl TypeScope<'_> {
     ) -> Option<Implementation> {
         if let Some(text) = node.as_str() {
             let mut named = Self::implementation_by_name(text, node, artifacts);
-            named.is_primary_text = named.primary.is_none();
+            named.primary_text = named.primary.is_none().then(|| text.into());
             return Some(named);
         }
         let artifact = self.inline_artifact(subject, node)?;

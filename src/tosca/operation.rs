@@ -204,8 +204,8 @@ pub struct Implementation {
     pub class: Option<Arc<str>>,
     /// The artifact that runs, if `primary` names one or defines it inline.
     pub primary: Option<Arc<Artifact>>,
-    /// Whether the command is the text of `primary`, which names an artifact or a file, and is no command line.
-    pub is_primary_text: bool,
+    /// The text of `primary`, unless it is the name of an artifact.
+    pub primary_text: Option<Arc<str>>,
     /// The artifacts that must be present first.
     pub dependencies: Vec<Dependency>,
     /// The node to run on: `SELF`, `HOST`, `ORCHESTRATOR`, a template name and so on.
@@ -272,7 +272,7 @@ impl Implementation {
             return None;
         };
         let first = text.split_whitespace().next().unwrap_or_default();
-        self.is_primary_text.then_some([text, first])
+        self.primary_text.is_some().then_some([text, first])
     }
 
     /// Returns true if `operation_host` names this machine, or no machine.

@@ -1,6 +1,7 @@
 //! Artifacts: their attributes in expressions, and operations that execute them.
 
 use super::drafts::{ensemble, topology};
+use super::locks::web::{HttpServer, answer};
 use super::support::TestEnv;
 
 /// An artifact type for scripts whose output is data, with the inputs that its execution takes.
@@ -472,6 +473,198 @@ fn a_tool_is_installed_once_before_the_operations_that_need_it() {
     env.unfurl(["teardown", "--approve"]).succeeds();
     let installer = &env.ensemble()["status"]["instances"]["__artifact__tools--mytool"];
     assert_eq!(installer["readyState"]["local"], "ok", "{installer}");
+}
+
+#[test]
+fn a_job_for_chosen_instances_installs_the_tools_that_they_need() {
+    let env = tool_users();
+    env.unfurl(["deploy", "--approve", "--instance", "web"])
+        .succeeds();
+    assert_eq!(env.read("installed"), "mytool 2\n");
+    assert!(env.ensemble()["status"]["instances"]["app"].is_null());
+    let again = env.unfurl(["deploy", "--approve", "--instance", "web"]);
+    assert!(again.succeeds().all().contains("Nothing to do"));
+    env.unfurl(["deploy", "--approve", "--instance", "app"])
+        .succeeds();
+    assert_eq!(env.read("installed"), "mytool 2\n");
+}
+
+#[test]
+fn an_operation_executes_an_artifact_of_a_local_repository() {
+    let env = ensemble(
+        "
+            artifact_types:
+              Script:
+                derived_from: unfurl.artifacts.ShellExecutable
+                interfaces:
+                  Standard:
+                    operations:
+                      create: {implementation: Cmd, inputs: {cmd: echo installed >> log}}
+            node_types:
+              App:
+                derived_from: tosca.nodes.Root
+                interfaces:
+                  Standard: {operations: {configure: {implementation: {primary: hello}}}}
+            topology_template:
+              node_templates:
+                app: {type: App}
+                own:
+                  type: App
+                  artifacts: {hello: {type: unfurl.artifacts.ShellExecutable, file: none, contents: echo own >> log}}
+                tools:
+                  type: unfurl.nodes.LocalRepository
+                  artifacts: {hello: {type: Script, file: none, contents: 'echo {{ SELF[\".name\"] }} >> log'}}
+            ",
+    )
+    .env();
+    deploy(&env);
+    let log = env.read("log");
+    let mut lines: Vec<_> = log.lines().collect();
+    let place = |word: &str| lines.iter().position(|line| *line == word);
+    assert!(place("installed") < place("app"), "{log}");
+    lines.sort_unstable();
+    assert_eq!(lines, ["app", "installed", "own"]);
+    stays_as_it_is(&env);
+}
+
+/// An ensemble whose only operation needs tools and runs a command.
+fn with_tools(tools: &str, command: &str) -> TestEnv {
+    let env = ensemble(
+        "
+            topology_template:
+              node_templates:
+                tools:
+                  type: unfurl.nodes.LocalRepository
+                  artifacts:
+                    <tools>
+                app:
+                  type: tosca.nodes.Root
+                  interfaces:
+                    Standard:
+                      operations:
+                        configure:
+                          implementation: {primary: Cmd, dependencies: [tool]}
+                          inputs: {cmd: '<command>'}
+            ",
+    )
+    .with("tools", tools)
+    .with("command", command)
+    .env();
+    env.write(
+        "unfurl.yaml",
+        "apiVersion: unfurl/v1.0.0\nkind: Project\nensembles:\n- file: ensemble.yaml\n",
+    );
+    env
+}
+
+/// Makes a package for Python with the program `greet`, as a wheel.
+fn write_wheel(env: &TestEnv) {
+    let info = "wheel/greet-1.5.dist-info";
+    env.write(
+        "wheel/greet.py",
+        "def main(): print('hello from a wheel')\n",
+    );
+    env.write(
+        &format!("{info}/METADATA"),
+        "Metadata-Version: 2.1\nName: greet\nVersion: 1.5\n",
+    );
+    env.write(
+        &format!("{info}/WHEEL"),
+        "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    );
+    env.write(
+        &format!("{info}/entry_points.txt"),
+        "[console_scripts]\ngreet = greet:main\n",
+    );
+    env.write(&format!("{info}/RECORD"), "");
+    let zip = "import shutil; shutil.make_archive('wheels/greet-1.5-py3-none-any', 'zip', 'wheel')";
+    std::fs::create_dir(env.work().join("wheels")).unwrap();
+    let made = std::process::Command::new("python3")
+        .args(["-c", zip])
+        .current_dir(env.work())
+        .status();
+    assert!(made.unwrap().success());
+    let from = env.work().join("wheels/greet-1.5-py3-none-any.zip");
+    std::fs::rename(&from, from.with_extension("whl")).unwrap();
+    std::fs::remove_dir_all(env.work().join("wheel")).unwrap();
+}
+
+#[test]
+fn a_python_package_is_installed_into_an_environment_of_the_project() {
+    requires!("python3");
+    let env = with_tools(
+        "tool: {type: artifact.PythonPackage, file: ./wheels/greet-1.5-py3-none-any.whl}",
+        "greet > out.txt",
+    );
+    write_wheel(&env);
+    deploy(&env);
+    assert_eq!(env.read("out.txt"), "hello from a wheel\n");
+    let program = env.work().join("local/tools/python/bin/greet");
+    assert!(program.exists());
+    stays_as_it_is(&env);
+}
+
+#[test]
+fn a_download_needs_the_checksum_that_is_stated() {
+    use sha2::Digest as _;
+    requires!("curl");
+    let script = "#!/bin/sh\necho downloaded\n";
+    let sum = unfurl::testing::value::hex(&sha2::Sha256::digest(script));
+    let server = HttpServer::start(move |_| answer(200, script));
+    let address = format!("{}/v1/my-tool", server.url());
+    let download = |sum: &str| {
+        format!("tool: {{type: artifact.Download, file: '{address}', properties: {{{sum}}}}}")
+    };
+    let env = with_tools(&download(&format!("sha256: {sum}")), "my-tool > out.txt");
+    deploy(&env);
+    assert_eq!(env.read("out.txt"), "downloaded\n");
+    stays_as_it_is(&env);
+    let wrong = with_tools(
+        &download(&format!("sha256: {}", sum.replace(['a', '1'], "0"))),
+        "true",
+    );
+    let run = wrong.unfurl(["deploy", "--approve"]).exits(64);
+    run.says(&["my-tool: the SHA-256 of the download is", &sum]);
+    assert!(!wrong.work().join("local/tools/bin/my-tool").exists());
+    let without = with_tools(&download(""), "true");
+    let run = without.unfurl(["deploy", "--approve"]).exits(1);
+    run.says(&["sha256"]);
+    assert!(!without.work().join("local/tools").exists());
+}
+
+#[test]
+fn a_collection_is_installed_with_the_users_ansible_galaxy() {
+    requires!("ansible-playbook");
+    let env = with_tools(
+        "tool: {type: artifact.AnsibleCollection, file: ./mine-tools-1.0.0.tar.gz}",
+        "ansible-galaxy collection list mine.tools > out.txt",
+    );
+    env.write(
+        "c/galaxy.yml",
+        "namespace: mine\nname: tools\nversion: 1.0.0\nreadme: README.md\nauthors: [me]\n",
+    );
+    env.write("c/README.md", "# Tools\n");
+    env.write("c/meta/runtime.yml", "requires_ansible: '>=2.9'\n");
+    let built = std::process::Command::new("ansible-galaxy")
+        .args(["collection", "build", "c"])
+        .current_dir(env.work())
+        .output();
+    assert!(built.unwrap().status.success());
+    deploy(&env);
+    assert!(env.read("out.txt").contains("mine.tools 1.0.0"));
+}
+
+#[test]
+fn a_package_of_debian_that_is_installed_is_left_alone() {
+    requires!("dpkg-query");
+    let env = with_tools(
+        "tool: {type: artifact.AptPackage, file: base-files}",
+        "true",
+    );
+    let summary = deploy(&env);
+    assert_eq!(summary["job"]["status"], "ok");
+    env.unfurl(["check", "--approve"]).succeeds();
+    stays_as_it_is(&env);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! everything else.
 
 mod ansible;
+mod gitignore;
 mod insertion;
 mod request;
 mod run;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ansible::{AnsibleNode, ansible_template};
+use super::gitignore::IgnoreLines;
 use super::insertion::{Insertion, NewTemplate, with_templates};
 use super::request::{AddReport, AddRequest, AnsibleSource, NewNode};
 use super::terraform::{TerraformNode, VariableValue, example_template, terraform_template};
@@ -40,6 +41,13 @@ pub fn add(request: &AddRequest) -> Result<AddReport, Failure> {
     };
     let file = session.manifest.path().to_owned();
     let inserted = with_templates(&file, session.manifest.text(), &[template])?;
+    let mut notes = draft.notes;
+    if let Some(ignored) = &draft.ignored {
+        notes.push(ignored.note());
+        if !request.dry_run {
+            ignored.append()?;
+        }
+    }
     save(&location, &session, &inserted, request.dry_run)?;
     Ok(AddReport {
         name,
@@ -48,7 +56,7 @@ pub fn add(request: &AddRequest) -> Result<AddReport, Failure> {
         line: inserted.line,
         text: inserted.added,
         dry_run: request.dry_run,
-        notes: draft.notes,
+        notes,
         next: draft.next,
     })
 }
@@ -58,6 +66,8 @@ struct Draft {
     default_name: String,
     body: String,
     configurator: &'static str,
+    /// The lines that `.gitignore` needs.
+    ignored: Option<IgnoreLines>,
     notes: Vec<String>,
     next: Vec<String>,
 }
@@ -82,6 +92,7 @@ fn terraform_draft(
             default_name: "terraform_example".to_owned(),
             body: example_template(&Value::from(text)),
             configurator: "Terraform",
+            ignored: None,
             notes: Vec::new(),
             next,
         });
@@ -113,6 +124,7 @@ fn terraform_draft(
             about: ABOUT,
         }),
         configurator: "Terraform",
+        ignored: None,
         notes,
         next: set.chain(next).collect(),
     })
@@ -212,6 +224,7 @@ fn ansible_draft(
         Some(path) => name_of_path(&path.with_extension(""), "ansible"),
         None => "ansible_example".to_owned(),
     };
+    let ignored = IgnoreLines::needed(session, playbook.as_deref())?;
     let variables = request.variables.iter();
     let variables = variables.map(|(name, text)| (name.as_str().into(), value_of_text(text)));
     let node = AnsibleNode {
@@ -223,6 +236,7 @@ fn ansible_draft(
         default_name,
         body: ansible_template(&node),
         configurator: "Ansible",
+        ignored,
         notes: Vec::new(),
         next: vec!["unfurl plan".to_owned()],
     })
@@ -350,15 +364,18 @@ pub fn save(
     let old = session.manifest.text().as_bytes();
     match folder.replace_if_unchanged(name, inserted.text.as_bytes(), old)? {
         Replacement::Done => Ok(()),
-        Replacement::Overtaken => {
-            let message = format!(
-                "another program saved `{}` at the same moment",
-                path.display()
-            );
-            let help = "nothing was changed; try again".to_owned();
-            Err(Failure::new(FailureKind::Refused, message, Some(help)))
-        }
+        Replacement::Overtaken => Err(overtaken(path)),
     }
+}
+
+/// Returns the failure about a file that another program has saved since it was read.
+pub(super) fn overtaken(path: &Path) -> Failure {
+    let message = format!(
+        "another program saved `{}` at the same moment",
+        path.display()
+    );
+    let help = "nothing was changed; try again".to_owned();
+    Failure::new(FailureKind::Refused, message, Some(help))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod http;
 mod lost_answers;
 mod over_ssh;
 mod sshd;
-mod web;
+pub(crate) mod web;
 
 /// An ensemble with a remote lock and one task that runs a command.
 fn ensemble(lock: &str, command: &str) -> String {

@@ -9,23 +9,23 @@ use std::time::Duration;
 
 /// A request that the server received.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
     headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Request {
     /// The value of a header. `name` is in lower case.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
 /// The reaction of the server to a request.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Sends these bytes and closes the connection.
     Bytes(Vec<u8>),
     /// Sends no data for this time, then closes the connection.
@@ -33,7 +33,7 @@ pub(super) enum Answer {
 }
 
 /// An HTTP answer with a status and a body.
-pub(super) fn answer(status: u16, body: &str) -> Answer {
+pub(crate) fn answer(status: u16, body: &str) -> Answer {
     let text = format!(
         "HTTP/1.1 {status} x\r\nContent-Type: application/vnd.git-lfs+json\r\nContent-Length: \
          {}\r\nConnection: close\r\n\r\n{body}",
@@ -43,7 +43,7 @@ pub(super) fn answer(status: u16, body: &str) -> Answer {
 }
 
 /// A lock as a JSON object, without an envelope.
-pub(super) fn bare(id: &str, path: &str, owner: &str) -> String {
+pub(crate) fn bare(id: &str, path: &str, owner: &str) -> String {
     format!(
         "{{\"id\": \"{id}\", \"path\": \"{path}\", \"locked_at\": \"2026-11-21T19:00:00Z\", \
          \"owner\": {{\"name\": \"{owner}\"}}}}"
@@ -51,12 +51,12 @@ pub(super) fn bare(id: &str, path: &str, owner: &str) -> String {
 }
 
 /// The body of an answer with one lock.
-pub(super) fn lock(id: &str, path: &str, owner: &str) -> String {
+pub(crate) fn lock(id: &str, path: &str, owner: &str) -> String {
     format!("{{\"lock\": {}}}", bare(id, path, owner))
 }
 
 /// The body of an answer with a list of locks, and the cursor of the next page.
-pub(super) fn locks(locks: &[&str], next: Option<&str>) -> String {
+pub(crate) fn locks(locks: &[&str], next: Option<&str>) -> String {
     let next = next.map_or(String::new(), |next| {
         format!(", \"next_cursor\": \"{next}\"")
     });
@@ -64,7 +64,7 @@ pub(super) fn locks(locks: &[&str], next: Option<&str>) -> String {
 }
 
 /// A running HTTP server that records its requests.
-pub(super) struct HttpServer {
+pub(crate) struct HttpServer {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Request>>>,
     stop: Arc<AtomicBool>,
@@ -73,7 +73,7 @@ pub(super) struct HttpServer {
 
 impl HttpServer {
     /// Starts a server on a free port. `answers` decides the answer to each request.
-    pub(super) fn start(answers: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answers: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -103,12 +103,12 @@ impl HttpServer {
         }
     }
 
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The requests so far, oldest first.
-    pub(super) fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.asked.lock().unwrap().clone()
     }
 }

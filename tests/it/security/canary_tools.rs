@@ -4,6 +4,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
+use nix::sys::signal::Signal;
 use serde_json::{Value as Json, json};
 
 use super::canary::{CANARIES, Canary, CommandLines, ENCODER, FORMS};
@@ -33,11 +34,14 @@ const FAILING: &str = r#"
 resource "terraform_data" "x" {
   input = var.pw1
   provisioner "local-exec" {
-    command     = "python3 WORK/encode.py base64; python3 WORK/encode.py raw fail"
+    command     = "python3 WORK/encode.py base64; sh WORK/wait.sh tf; python3 WORK/encode.py raw fail"
     environment = { S = var.pw1 }
   }
 }
 "#;
+
+/// Waits in the middle of an operation, if there is the file that says so.
+const WAIT: &str = "cd \"${0%/*}\"\n[ -e kept-wait ] || exit 0\ntouch \"kept-at-$1\"\nsleep 60\n";
 
 /// The number of the secret for each form.
 fn of_forms() -> impl Iterator<Item = (&'static str, usize)> {
@@ -64,17 +68,20 @@ fn module(body: &str, work: &str) -> String {
     text + &body.replace("WORK", work)
 }
 
-/// Returns a playbook that prints, returns and fails with secrets.
+/// Returns the arguments of a module that prints a secret in a form.
 ///
-/// The commands get them through their input, because Ansible itself writes the `environment` of a task on a command line.
+/// The command gets it through its input, because Ansible itself writes the `environment` of a task on a command line.
+fn encode(work: &str, words: &str, secret: &str) -> Json {
+    let command = format!("python3 {work}/encode.py {words}");
+    json!({"cmd": command, "stdin": format!("{{{{ {secret} }}}}"), "stdin_add_newline": false})
+}
+
+/// Returns a playbook that prints, returns and fails with secrets.
 fn playbook(work: &str) -> Json {
     let items: Vec<Json> = of_forms()
         .map(|(form, at)| json!({"form": form, "name": format!("pw{at}")}))
         .collect();
-    let encode = |words: &str, secret: &str| {
-        let command = format!("python3 {work}/encode.py {words}");
-        json!({"cmd": command, "stdin": format!("{{{{ {secret} }}}}"), "stdin_add_newline": false})
-    };
+    let encode = |words: &str, secret: &str| encode(work, words, secret);
     json!([{
         "vars_files": [format!("{work}/kept-vaulted.yml")],
         "tasks": [
@@ -83,8 +90,19 @@ fn playbook(work: &str) -> Json {
             {"name": "show", "debug": {"msg": "{{ printed.results | map(attribute='stdout') | list }} {{ vaulted }}"}},
             {"name": "refuse", "shell": encode("hex fail", "pw1"), "ignore_errors": true},
             {"name": "tell", "set_fact": {"told": "{{ printed.results | map(attribute='stdout') | list }}",
-             "whole": "{{ pw3 }}", "opened": "{{ vaulted | b64encode }}"}},
-            {"name": "end {{ pw0 }}", "shell": encode("half fail", "vaulted"), "when": "fails | default(false) | bool"}
+             "whole": "{{ pw3 }}", "opened": "{{ vaulted | b64encode }}"}}
+        ]
+    }])
+}
+
+/// Returns a short playbook that prints a secret in the middle, and fails with another one at its end if `fails` is true.
+fn short_playbook(work: &str) -> Json {
+    json!([{
+        "vars_files": [format!("{work}/kept-vaulted.yml")],
+        "tasks": [
+            {"name": "show", "debug": {"msg": "{{ vaulted }} {{ pw2 | b64encode }}"}},
+            {"name": "print", "shell": encode(work, "base64; sh WORK/wait.sh ansible".replace("WORK", work).as_str(), "pw1")},
+            {"name": "end {{ pw0 }}", "shell": encode(work, "half fail", "vaulted"), "when": "fails | bool"}
         ]
     }])
 }
@@ -97,7 +115,7 @@ fn ensemble(work: &str) -> String {
     let declared = lines(&|it| format!("        pw{it}: {{type: string, sensitive: true}}\n"));
     let properties = lines(&|it| format!("pw{it}: {{get_input: pw{it}}}, "));
     let variables = lines(&|it| format!("pw{it}: '{{{{ SELF.pw{it} }}}}', "));
-    let node = |name: &str, kind: &str, inputs: &str, more: &str| {
+    let node = |name: &str, kind: &str, inputs: &str, more: &str, others: &str| {
         format!(
             "        {name}:
           type: unfurl.nodes.Generic
@@ -106,11 +124,11 @@ fn ensemble(work: &str) -> String {
             defaults:
               implementation: {kind}
               inputs: {inputs}
-            Install: {{operations: {{check: }}}}
+            Install: {{operations: {{check: {others}}}}}
             Standard:
               operations:
                 configure: {more}
-                delete:
+                delete: {others}
 "
         )
     };
@@ -118,18 +136,31 @@ fn ensemble(work: &str) -> String {
         let main = json!(module(body, work));
         format!("{{main: {{q: {main}}}, tfvars: {{{variables}}}}}")
     };
-    let ansible = |fails: bool| {
-        let playbook = playbook(work);
+    let ansible = |playbook: &Json, fails: bool| {
         format!("{{playbook: {{q: {playbook}}}, arguments: {{{variables} fails: {fails}}}}}")
     };
+    let (long, short) = (playbook(work), short_playbook(work));
+    let shorter = format!("{{inputs: {{playbook: {{q: {short}}}}}}}");
     let told = "{inputs: {resultTemplate: {attributes: {told: '{{ outputs.encoded }}', list: ['{{ outputs.whole }}', \
                 '{{ outputs.state }}']}}}, outputs: {declared: declared}}";
     let facts = "{outputs: {told: told, whole: whole, opened: opened}}";
     let nodes = [
-        node("tf", "Terraform", &terraform(MODULE), told),
-        node("tf-fails", "Terraform", &terraform(FAILING), ""),
-        node("ansible", "Ansible", &ansible(false), facts),
-        node("ansible-fails", "Ansible", &ansible(true), facts),
+        node("tf", "Terraform", &terraform(MODULE), told, ""),
+        node("tf-fails", "Terraform", &terraform(FAILING), "", ""),
+        node(
+            "ansible",
+            "Ansible",
+            &ansible(&long, false),
+            facts,
+            &shorter,
+        ),
+        node(
+            "ansible-fails",
+            "Ansible",
+            &ansible(&short, true),
+            facts,
+            "",
+        ),
     ];
     format!(
         "apiVersion: unfurl/v1alpha1
@@ -152,6 +183,7 @@ fn environment() -> TestEnv {
     let work = env.work().canonicalize().unwrap().display().to_string();
     env.write("ensemble.yaml", &ensemble(&work));
     env.write("encode.py", ENCODER);
+    env.write("wait.sh", WAIT);
     let mut inputs = String::new();
     for (number, secret) in CANARIES.iter().enumerate() {
         inputs.push_str(&format!(
@@ -220,6 +252,7 @@ fn s4_no_form_of_a_secret_leaves_terraform_and_ansible() {
     for command in [
         "plan --var-file vars.yaml",
         "drift --var-file vars.yaml",
+        "check --approve --commit --instance ansible --instance ansible-fails --var-file vars.yaml --jobexitcode never",
         "status --output json",
         "status --query ::tf::told",
         "status --query ::ansible::told",
@@ -233,8 +266,23 @@ fn s4_no_form_of_a_secret_leaves_terraform_and_ansible() {
         canary.is_not_shown(&run);
     }
     canary.is_in_no_file(&env, "at the end");
+    killed_in_the_middle(&env, &canary);
     let left: Vec<_> = std::fs::read_dir(memory.path().join("unfurl"))
         .unwrap()
         .collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Kills a job while Terraform and Ansible run, and looks for secrets before and after the next command.
+fn killed_in_the_middle(env: &TestEnv, canary: &Canary) {
+    env.write("kept-wait", "");
+    let deploy = "--logfile all.log deploy --approve --var-file vars.yaml --instance tf-fails --instance ansible-fails";
+    let started = env.start(deploy.split(' '));
+    env.wait_for("kept-at-tf");
+    env.wait_for("kept-at-ansible");
+    started.signal(Signal::SIGKILL);
+    canary.is_not_shown(&started.ends());
+    canary.is_in_no_file(env, "after the kill");
+    canary.is_not_shown(&env.unfurl(["recover", "."]));
+    canary.is_in_no_file(env, "after the recovery");
 }
