@@ -292,3 +292,60 @@ fn an_add_that_is_killed_or_fails_at_a_write_leaves_the_manifest_whole() {
         }
     }
 }
+
+#[test]
+fn the_tasks_of_roles_are_committed_where_git_ignored_them() {
+    requires!("git");
+    let env = ensemble();
+    // Unfurl makes such a file for its projects.
+    env.write(".gitignore", "*.log\n**/planned\n**/jobs\n**/tasks");
+    env.write("play/site.yml", "- hosts: localhost\n  roles: [web]\n");
+    env.write("play/tasks/more.yml", "- ping:\n");
+    env.write("play/roles/web/tasks/main.yml", "- ping:\n");
+    env.write("active/tasks/first/configure/playbook.yml", "[]\n");
+    env.git(&["init", "-q"]);
+    let committed = || {
+        env.git(&["add", "."]);
+        let files = env.git(&["ls-files"]);
+        let tasks = files.lines().filter(|file| file.contains("/tasks/"));
+        tasks.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(committed(), [""; 0]);
+    let add = ["add", "ansible", "--playbook", "play/site.yml"];
+    let shown = env.unfurl([&add[..], &["--dryrun"]].concat()).succeeds();
+    shown.says(&["gets `!**/roles/*/tasks` and `!/play/tasks`"]);
+    assert!(!env.read(".gitignore").contains("roles"));
+    env.unfurl(add).succeeds();
+    let text = env.read(".gitignore");
+    assert!(
+        text.ends_with("**/tasks\n!**/roles/*/tasks\n!/play/tasks\n"),
+        "{text}"
+    );
+    assert_eq!(
+        committed(),
+        ["play/roles/web/tasks/main.yml", "play/tasks/more.yml"]
+    );
+    let plan = env.unfurl(["plan"]).succeeds();
+    assert!(!plan.all().contains("git ignores"), "{plan}");
+    env.git(&["rm", "-q", "-r", "--cached", "play"]);
+    env.write(".gitignore", "**/tasks\n");
+    env.unfurl(["plan"]).succeeds().says(&[
+        "git ignores files that playbooks use, so no commit has them: `play/roles/web/tasks/main.yml`",
+    ]);
+    // A second template needs no further lines, and new projects need none.
+    env.write(".gitignore", &text);
+    env.unfurl(["add", "ansible"]).succeeds();
+    assert_eq!(env.read(".gitignore"), text);
+    env.unfurl(["init", "new"]).succeeds();
+    let role = "new/roles/web/tasks/main.yml";
+    env.write(role, "- ping:\n");
+    env.write("new/active/tasks/first/playbook.yml", "[]\n");
+    let within = ["-C", "new", "add", "."];
+    env.git(&within);
+    let files = env.git(&["-C", "new", "ls-files"]);
+    let tasks: Vec<_> = files
+        .lines()
+        .filter(|file| file.contains("tasks/"))
+        .collect();
+    assert_eq!(tasks, ["roles/web/tasks/main.yml"]);
+}

@@ -439,10 +439,24 @@ spec:
             endpoint:
               properties: {{host: 127.0.0.1, hostvars: {{{variable}}}}}
           interfaces: {{Standard: {{configure: 'true'}}}}
+        app:
+          type: tosca.nodes.Root
+          requirements: [{{dependency: vm}}]
+          interfaces:
+            Standard:
+              configure:
+                implementation: {{primary: Ansible, operation_host: vm}}
+                inputs: {{playbook: {{q: [{{ping: }}]}}}}
 "
         );
         trap.env.write("ensemble.yaml", &ensemble);
-        trap.env.unfurl(["deploy", "--approve"]).succeeds();
+        let deploy = ["deploy", "--approve", "--exclude", "app"];
+        trap.env.unfurl(deploy).succeeds();
+        let playbook = trap.env.unfurl(["deploy", "--approve"]);
+        trap.is_untouched("playbook", &variable);
+        playbook
+            .exits(64)
+            .says(&["the ensemble sets a `ProxyCommand` for the host `vm`"]);
         let run = trap
             .env
             .unfurl(["run", "-H", "vm", "--no-ssh-config", "--", "true"]);
