@@ -776,7 +776,10 @@ topology_template:
     wrong: {type: tosca.nodes.Compute, capabilities: {endpoint: {type: Shh}}}
 ",
         );
-        insta::assert_snapshot!(case.report(), @r"");
+        insta::assert_snapshot!(case.report(), @"
+        service.yaml:13:72: there is no capability type `Shh`
+          hint: did you mean `Ssh`?
+        ");
         insta::assert_snapshot!(case.targets("app"), @"login → reachable (Login, endpoint)");
         insta::assert_snapshot!(case.targets("other"), @"login → reachable (Login, endpoint)");
         let user = |node: &str| {

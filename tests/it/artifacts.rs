@@ -531,6 +531,7 @@ fn an_operation_executes_an_artifact_of_a_local_repository() {
 fn with_tools(tools: &str, command: &str) -> TestEnv {
     let env = ensemble(
         "
+            imports: [{repository: unfurl, file: tosca_plugins/artifacts.yaml}]
             topology_template:
               node_templates:
                 tools:
