@@ -4,11 +4,9 @@
 //! Their digests are entries of this program's own digest. Records of Unfurl have none, so that these files change
 //! nothing about a take-over.
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::engine::Engine;
 use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::expr::{Read, Reads, Var};
@@ -30,24 +28,6 @@ const MAX_READS: usize = 100;
 
 /// The configurator class that runs commands.
 const SHELL: &str = "unfurl.configurators.shell.ShellConfigurator";
-
-impl Engine {
-    /// Returns the files that configurators find through the inputs of their tasks, such as those of playbooks.
-    pub fn files_of_configurators(&self) -> BTreeSet<PathBuf> {
-        let context = &*self.context.local_context;
-        let base_dir = &self.options.base_dir;
-        let of_task = |task: &Task| {
-            let inputs = task.reads.resolved.iter();
-            let configurator = Arc::clone(&task.spec.configurator);
-            inputs
-                .flat_map(|(name, value)| {
-                    configurator.files_of_input(name, value, context, base_dir)
-                })
-                .collect::<Vec<_>>()
-        };
-        self.ledger.tasks.iter().flat_map(of_task).collect()
-    }
-}
 
 impl Evaluation<'_> {
     /// Returns the entries of a task's files, without those that have changed since the task read their path: the

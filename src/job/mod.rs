@@ -12,6 +12,7 @@ mod change_diff;
 mod check_run;
 mod compare;
 mod compared_file;
+mod configurator_files;
 mod connections;
 mod create_task;
 mod deferred_change;

@@ -43,6 +43,7 @@ mod query;
 mod quiet_frontend;
 pub mod recover;
 mod remote_lock;
+mod replaced_text;
 mod request;
 pub mod rescue;
 mod resume;

@@ -781,7 +781,10 @@ topology_template:
           hint: did you mean `Ssh`?
         ");
         insta::assert_snapshot!(case.targets("app"), @"login → reachable (Login, endpoint)");
-        insta::assert_snapshot!(case.targets("other"), @"login → reachable (Login, endpoint)");
+        insta::assert_snapshot!(case.targets("other"), @"
+        login → reachable (Login, endpoint)
+        login → default (Login, endpoint)
+        ");
         let user = |node: &str| {
             let endpoint = &case.node(node).capabilities["endpoint"];
             endpoint.properties["user"].value.to_string()

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::git::Repository;
 use crate::ops::failure::Failure;
 use crate::ops::ignored_files::ROLES_LINE;
+use crate::ops::replaced_text::replace_text;
 use crate::session::{Session, distinct_repositories, involved_repositories};
-use crate::system::fs::{self, Beneath, Replacement};
+use crate::system::fs;
 
 /// The name of the file.
 const FILE: &str = ".gitignore";
@@ -71,13 +72,7 @@ impl IgnoreLines {
             text.push_str(line);
             text.push('\n');
         }
-        let folder = Beneath::open(&self.folder)?;
-        let replaced =
-            folder.replace_if_unchanged(Path::new(FILE), text.as_bytes(), self.old.as_bytes())?;
-        match replaced {
-            Replacement::Done => Ok(()),
-            Replacement::Overtaken => Err(super::run::overtaken(&self.folder.join(FILE))),
-        }
+        replace_text(&self.folder.join(FILE), &text, &self.old)
     }
 }
 

@@ -8,10 +8,11 @@ use super::insertion::{Insertion, NewTemplate, with_templates};
 use super::request::{AddReport, AddRequest, AnsibleSource, NewNode};
 use super::terraform::{TerraformNode, VariableValue, example_template, terraform_template};
 use crate::ops::failure::{Failure, FailureKind};
+use crate::ops::replaced_text::replace_text;
 use crate::ops::terraform_module::TerraformModule;
 use crate::project::OutsideError;
 use crate::session::{self, EnsembleLocation, Session};
-use crate::system::fs::{self, Beneath, Replacement};
+use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{self, Schema};
 
@@ -358,24 +359,11 @@ pub fn save(
     if dry_run {
         return Ok(());
     }
-    let path = session.manifest.path();
-    let folder = Beneath::open(fs::parent_of(path))?;
-    let name = Path::new(path.file_name().unwrap_or_default());
-    let old = session.manifest.text().as_bytes();
-    match folder.replace_if_unchanged(name, inserted.text.as_bytes(), old)? {
-        Replacement::Done => Ok(()),
-        Replacement::Overtaken => Err(overtaken(path)),
-    }
-}
-
-/// Returns the failure about a file that another program has saved since it was read.
-pub(super) fn overtaken(path: &Path) -> Failure {
-    let message = format!(
-        "another program saved `{}` at the same moment",
-        path.display()
-    );
-    let help = "nothing was changed; try again".to_owned();
-    Failure::new(FailureKind::Refused, message, Some(help))
+    replace_text(
+        session.manifest.path(),
+        &inserted.text,
+        session.manifest.text(),
+    )
 }
 
 #[cfg(test)]

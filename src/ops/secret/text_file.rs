@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::report::SecretPlace;
 use crate::diagnostic::{SourceId, Sources, Span};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::system::fs::{self, Beneath, Replacement};
+use crate::ops::replaced_text::replace_text;
+use crate::system::fs;
 use crate::yaml::{self, Limits, Node, PatchError, Route, RouteStep, TaggedText};
 
 /// The maximum size of a file, in bytes.
@@ -94,20 +95,7 @@ impl TextFile {
 
     /// Saves a new text, unless another program has saved the file in the meantime.
     pub(super) fn save(&self, text: &str) -> Result<(), Failure> {
-        let folder = fs::parent_of(&self.path);
-        let name = Path::new(self.path.file_name().unwrap_or_default());
-        let folder = Beneath::open(folder)?;
-        let replaced =
-            folder.replace_if_unchanged(name, text.as_bytes(), self.text().as_bytes())?;
-        match replaced {
-            Replacement::Done => Ok(()),
-            Replacement::Overtaken => {
-                let path = self.path.display();
-                let message = format!("another program saved `{path}` at the same moment");
-                let help = "nothing was changed; try again".to_owned();
-                Err(Failure::new(FailureKind::Refused, message, Some(help)))
-            }
-        }
+        replace_text(&self.path, text, self.text())
     }
 }
 

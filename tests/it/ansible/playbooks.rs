@@ -67,7 +67,7 @@ const SCALARS: &str = "
       quoted: \"0644\"
       text: 0o644
       truth: yes
-      off: Off
+      switch: Off
       word: \"yes\"
       minutes: 12:30
       time: \"12:30\"
@@ -95,15 +95,15 @@ fn scalars_of_a_playbook_in_the_model_are_those_of_the_same_text_in_a_file() {
     requires!("ansible-playbook");
     let list = node(
         &format!("playbook:\n  q:{}", SCALARS.replace('\n', "\n    ")),
-        "{told: shown}",
+        "{shown: told}",
     )
     .env();
     let text = node(
         &format!("playbook: |{}", SCALARS.replace('\n', "\n    ")),
-        "{told: shown}",
+        "{shown: told}",
     )
     .env();
-    let file = node("playbook: tasks.yml", "{told: shown}").env();
+    let file = node("playbook: tasks.yml", "{shown: told}").env();
     file.write("tasks.yml", SCALARS);
     let expected = told(&file);
     assert!(
