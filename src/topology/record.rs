@@ -6,6 +6,7 @@ use super::entity::{Creator, Entity, EntityKind};
 use super::recorded_value::{to_record, to_record_map};
 use super::topology::Topology;
 use crate::name::{ChangeId, Status};
+use crate::tosca::LOCAL_REPOSITORY;
 use crate::value::{Handle, Map, REDACTED, Value, insert_some};
 
 /// The evaluated inputs and outputs of a topology.
@@ -135,7 +136,9 @@ fn instance_record(
 ) -> Option<Map> {
     let entity = topology.entity(of);
     let node = entity.node()?;
-    let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
+    let only_if_changed = node.template.has_directive("default")
+        || node.template.is_replaced
+        || node.template.type_name.as_str() == LOCAL_REPOSITORY;
     let is_obsolete = node.template.is_orphaned && is_removed(entity, within.as_ref());
     let requirements = requirement_records(topology, entity, &node.requirements, effective);
     // A `default` template that only relationships act on exists with them.

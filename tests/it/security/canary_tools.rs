@@ -41,7 +41,8 @@ resource "terraform_data" "x" {
 "#;
 
 /// Waits in the middle of an operation, if there is the file that says so.
-const WAIT: &str = "cd \"${0%/*}\"\n[ -e kept-wait ] || exit 0\necho here > \"kept-at-$1\"\nsleep 60\n";
+const WAIT: &str =
+    "cd \"${0%/*}\"\n[ -e kept-wait ] || exit 0\necho here > \"kept-at-$1\"\nsleep 60\n";
 
 /// The number of the secret for each form.
 fn of_forms() -> impl Iterator<Item = (&'static str, usize)> {
