@@ -225,7 +225,9 @@ impl RequestExecutor {
             }
         };
         let performing = async {
-            let performed = self.pool.perform(&request.location, &request.action, call);
+            let login = request.login.as_deref();
+            let (location, action) = (&request.location, &request.action);
+            let performed = self.pool.perform_as(location, login, action, call);
             tokio::join!(performed, showing).0
         };
         tokio::select! {

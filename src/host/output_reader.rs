@@ -1,36 +1,26 @@
 //! Reads the output of a command that runs elsewhere: captures it, forwards it while it comes, and
 //! answers prompts.
 //!
-//! [`OutputReader`] is used by `remote_command`. [`MarkFilter`] removes the line in which the start
+//! [`OutputReader`] is used by `remote_command`. A [`MarkFilter`] removes the line in which the start
 //! script reports the process id.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::channel_io::{ChannelEvent, ChannelIo, DRAIN_TIMEOUT};
+use super::mark_filter::MarkFilter;
+use super::script::CommandProcesses;
+use super::signals::CommandState;
 use super::{CaptureBuffer, CapturedOutput, Command, Exit, PromptAnswer, Stream};
 
 /// The time in which a command that may show a prompt has to do so, before it gets its own input.
 const PROMPT_WAIT: Duration = Duration::from_secs(2);
 /// The number of bytes at the end of an output that are searched for a prompt.
 const MAX_PROMPT_BYTES: usize = 4 << 10;
-/// The maximum length of a report of the start script after its mark.
-const MAX_REPORT_BYTES: usize = 64;
 /// The control character that ends the input of a terminal (Ctrl-D).
 const END_OF_INPUT: u8 = 4;
-
-/// The state shared by the tasks that run one command.
-#[derive(Debug, Default)]
-pub(super) struct CommandState {
-    /// The id of the command's process, which leads its group; 0 while unknown.
-    pub(super) process: AtomicU32,
-    /// The reason why Unfurl ends the command.
-    pub(super) end_reason: OnceLock<Exit>,
-}
 
 /// The report of the start script, in the line that begins with the mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +30,17 @@ pub(super) enum StartReport {
     /// The working directory does not exist.
     NoFolder,
     NoProgram,
+}
+
+impl StartReport {
+    /// Reads the word after the mark.
+    pub(super) fn of(word: &str) -> Self {
+        match word {
+            "d" => Self::NoFolder,
+            "n" => Self::NoProgram,
+            id => Self::Process(id.parse().unwrap_or_default()),
+        }
+    }
 }
 
 /// The next bytes of the command's input.
@@ -59,6 +60,8 @@ pub(super) enum ReadEnd {
     Refused,
     /// The streams ended before the command did.
     Lost,
+    /// The login has ended, and the command goes on.
+    LoggedIn,
 }
 
 /// The state of one output stream.
@@ -97,6 +100,8 @@ pub(super) struct OutputReader<'a> {
     answered: Vec<bool>,
     /// The number of prompts at the start of the list that are no longer answered.
     retired_count: usize,
+    /// Whether reading ends with the login.
+    reads_login_only: bool,
 }
 
 impl<'a> OutputReader<'a> {
@@ -122,6 +127,7 @@ impl<'a> OutputReader<'a> {
             is_input_sent: false,
             answered: vec![false; command.answers.len()],
             retired_count: 0,
+            reads_login_only: false,
         }
     }
 
@@ -160,6 +166,16 @@ impl<'a> OutputReader<'a> {
         self.input_sender.take_if(|_| !self.command.pty);
     }
 
+    /// Reads until the login of the command has ended. Its own input is left to the caller.
+    pub(super) async fn read_login(
+        &mut self,
+        channel_io: &mut ChannelIo,
+        shared: &CommandState,
+    ) -> ReadEnd {
+        self.reads_login_only = true;
+        self.read(channel_io, shared).await
+    }
+
     /// Reads until the command has ended.
     pub(super) async fn read(
         &mut self,
@@ -186,6 +202,9 @@ impl<'a> OutputReader<'a> {
                     if let Some(unanswered) = self.handle_output(stream, &bytes, shared).await {
                         return ReadEnd::NeedsAnswer(unanswered);
                     }
+                    if self.reads_login_only && self.is_input_sent {
+                        return ReadEnd::LoggedIn;
+                    }
                 }
                 ChannelEvent::Code(code) => exit = Some(Exit::Code(code)),
                 ChannelEvent::Signal(signal) => exit = Some(Exit::Signal(signal)),
@@ -207,8 +226,9 @@ impl<'a> OutputReader<'a> {
         };
         let filtered = side.filter.as_mut().map(|filter| {
             let rest = filter.push(bytes);
-            if let Some(StartReport::Process(id)) = filter.start_report() {
-                shared.process.store(id, Ordering::Relaxed);
+            if let Some(StartReport::Process(id @ 1..)) = filter.report().map(StartReport::of) {
+                // Only the first report counts.
+                shared.processes.set(CommandProcesses::Group(id)).ok();
             }
             rest
         });
@@ -282,7 +302,7 @@ impl<'a> OutputReader<'a> {
             let Some(filter) = &mut side.filter else {
                 continue;
             };
-            start_report = filter.start_report();
+            start_report = filter.report().map(StartReport::of);
             let rest = filter.end();
             side.capture.push(&rest);
             if let (Some(pieces), false) = (&self.output_sender, rest.is_empty()) {
@@ -291,96 +311,5 @@ impl<'a> OutputReader<'a> {
         }
         let (stdout, stderr) = (self.stdout.capture, self.stderr.capture);
         (start_report, stdout.finish(), stderr.finish())
-    }
-}
-
-/// A filter that removes the line with the mark from an output, however the output is split into
-/// pieces.
-#[derive(Debug)]
-pub(super) struct MarkFilter {
-    mark: Vec<u8>,
-    pending: Vec<u8>,
-    start_report: Option<StartReport>,
-}
-
-impl MarkFilter {
-    pub(super) fn new(mark: &str) -> Self {
-        Self {
-            mark: format!("{mark} ").into_bytes(),
-            pending: Vec::new(),
-            start_report: None,
-        }
-    }
-
-    /// Returns the report of the start script, once it has arrived.
-    pub(super) fn start_report(&self) -> Option<StartReport> {
-        self.start_report
-    }
-
-    /// Adds bytes and returns those that can be passed on.
-    ///
-    /// Bytes that may belong to the mark's line are held back.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        if self.start_report.is_some() {
-            return bytes.to_vec();
-        }
-        self.pending.extend_from_slice(bytes);
-        let all = std::mem::take(&mut self.pending);
-        let mark = self.mark.as_slice();
-        let Some(start) = all.windows(mark.len()).position(|part| part == mark) else {
-            let begins = |length: &usize| all.ends_with(&mark[..*length]);
-            let overlap = (1..mark.len().min(all.len() + 1)).rev().find(begins);
-            let (taken, held) = all.split_at(all.len() - overlap.unwrap_or(0));
-            self.pending = held.to_vec();
-            return taken.to_vec();
-        };
-        let after = start + mark.len();
-        let Some(length) = all[after..].iter().position(|byte| *byte == b'\n') else {
-            if all.len() - after > MAX_REPORT_BYTES {
-                // This is no report, and the rest of the line may never end.
-                self.start_report = Some(StartReport::Process(0));
-                return all;
-            }
-            self.pending = all[start..].to_vec();
-            return all[..start].to_vec();
-        };
-        let word = String::from_utf8_lossy(&all[after..after + length]);
-        self.start_report = Some(match word.trim() {
-            "d" => StartReport::NoFolder,
-            "n" => StartReport::NoProgram,
-            id => StartReport::Process(id.parse().unwrap_or_default()),
-        });
-        [&all[..start], &all[after + length + 1..]].concat()
-    }
-
-    /// Returns the bytes held back, at the end of the output.
-    pub(super) fn end(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.pending)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_output_without_the_line_is_kept_whole() {
-        let mut filter = MarkFilter::new("mark");
-        let mut all = filter.push(b"before ma");
-        all.extend(filter.push(b"rk"));
-        all.extend(filter.push(b"et mark"));
-        all.extend(filter.end());
-        assert_eq!(all, b"before market mark");
-    }
-
-    #[test]
-    fn a_line_that_never_ends_is_not_kept() {
-        let mut filter = MarkFilter::new("mark");
-        let mut all = filter.push(b"mark ");
-        for _ in 0..100 {
-            all.extend(filter.push(b"xxxxxxxxxx"));
-            assert!(filter.pending.len() < 100);
-        }
-        assert_eq!(all.len(), 1005);
     }
 }

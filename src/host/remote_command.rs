@@ -1,75 +1,31 @@
-//! Performs actions on an SSH host or in a container.
+//! Runs commands on an SSH host or in a container.
 //!
 //! A command is started through a small script and accompanied to its end: its output is read, its
-//! prompts are answered, and it is ended when it exceeds its time limit or is cancelled. All facts
-//! or changes of an action are one command (`batch`); files are transferred by [`transfer`].
+//! prompts are answered, and it is ended when it exceeds its time limit or is cancelled.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant as Moment, sleep, sleep_until};
+use tokio::time::{Instant as Moment, sleep_until};
 
 use super::channel_io::{ChannelIo, CommandInput};
-use super::output_reader::{CommandState, InputChunk, OutputReader, ReadEnd, StartReport};
+use super::output_reader::{InputChunk, OutputReader, ReadEnd, StartReport};
 use super::request::wait_for_stop;
-use super::script::{MARK_VARIABLE, kill_script, loader_input};
-use super::ssh::Lease;
-use super::transport::{StartedCommand, Transport};
-use super::{
-    Action, ActionResult, Background, CallControl, CapturedOutput, Command, ConnectionPool, Exit,
-    Location, RunOutput, StopLevel, batch, transfer,
-};
+use super::script::{MARK_VARIABLE, loader_input};
+use super::signals::{CommandState, Signaller};
+use super::ssh::{Lease, OpenShell};
+use super::transport::Transport;
+use super::{Background, CallControl, CapturedOutput, Command, Exit, RunOutput, StopLevel, batch};
 use crate::text::{quote_word, quote_words};
 
-/// The time between a signal and the next, stronger one.
-const SIGNAL_GRACE: Duration = Duration::from_secs(5);
-/// The time to wait for the command to end after the last signal.
-const KILL_GRACE: Duration = Duration::from_secs(2);
-
-impl ConnectionPool {
-    /// Performs an action, other than a command of the local machine.
-    ///
-    /// The result reports success and failure alike.
-    pub async fn perform(
-        &self,
-        location: &Location,
-        action: &Action,
-        call: CallControl,
-    ) -> ActionResult {
-        let transport = Transport::new(self, location);
-        match (location, action) {
-            (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
-                let why =
-                    "internal error: a local command was sent to the remote runner".to_owned();
-                ActionResult::not_performed(action, Exit::Failed(why))
-            }
-            (_, Action::Private(_)) => {
-                let why = "private files are only supported on this machine".to_owned();
-                ActionResult::not_performed(action, Exit::Failed(why))
-            }
-            (_, Action::Run(command)) => ActionResult::Run(run(&transport, command, call).await),
-            (_, Action::Read(_) | Action::Change(_)) => match batch::command(action) {
-                Some(command) => {
-                    let output = run(&transport, &command, call).await;
-                    batch::result(action, &output)
-                }
-                None => ActionResult::not_performed(action, Exit::Code(0)),
-            },
-            (Location::Local, _) => {
-                ActionResult::Transfer(transfer::transfer_locally(action).await)
-            }
-            _ => {
-                ActionResult::Transfer(transfer::transfer_remotely(&transport, action, call).await)
-            }
-        }
-    }
-}
-
 /// Runs a command. The result reports success and failure alike.
-async fn run(transport: &Transport, command: &Command, mut call: CallControl) -> RunOutput {
+pub(super) async fn run(
+    transport: &Transport,
+    command: &Command,
+    mut call: CallControl,
+) -> RunOutput {
     let script = match RemoteScript::for_command(command) {
         Ok(script) => script,
         Err(exit) => return RunOutput::not_run(exit),
@@ -79,7 +35,7 @@ async fn run(transport: &Transport, command: &Command, mut call: CallControl) ->
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Exit::Cancelled),
         started = transport.start(command.pty) => started,
     };
-    let StartedCommand {
+    let OpenShell {
         channel_io,
         input,
         lease,
@@ -91,7 +47,7 @@ async fn run(transport: &Transport, command: &Command, mut call: CallControl) ->
     let connection = lease.as_ref().map(|lease| &lease.connection);
     let tracked_connection = connection.filter(|_| !transport.is_container());
     if let Some(connection) = tracked_connection {
-        connection.add_running(&mark);
+        connection.add_running(&mark, None);
     }
     let exec = RunningCommand {
         command,
@@ -108,18 +64,18 @@ async fn run(transport: &Transport, command: &Command, mut call: CallControl) ->
 
 /// The script that starts a command; it is sent as the first input.
 #[derive(Debug, Clone)]
-struct RemoteScript {
+pub(super) struct RemoteScript {
     /// A unique text that identifies this command. A line that begins with it reports the process
     /// id.
-    mark: String,
-    input: Vec<u8>,
+    pub(super) mark: String,
+    pub(super) input: Vec<u8>,
 }
 
 impl RemoteScript {
     /// Returns the script for a command.
     ///
     /// Fails if there is no program, or if a variable name or a byte is invalid in a shell.
-    fn for_command(command: &Command) -> Result<Self, Exit> {
+    pub(super) fn for_command(command: &Command) -> Result<Self, Exit> {
         let mark = format!("unfurl-{}", ulid::Ulid::generate());
         let mut text = String::new();
         if let Some(folder) = command.cwd.to_str().and_then(batch::folder) {
@@ -207,7 +163,7 @@ impl RunningCommand<'_> {
         channel_io.close().await;
         let (start_report, stdout, stderr) = reader.finish().await;
         RunOutput {
-            exit: self.start_failure(exit, start_report, &stderr),
+            exit: start_failure(self.transport, self.command, exit, start_report, &stderr),
             stdout,
             stderr,
             elapsed: start.elapsed(),
@@ -227,32 +183,17 @@ impl RunningCommand<'_> {
             () = wait_for_stop(&mut stop, StopLevel::Gently) => Exit::Cancelled,
             () = too_long => Exit::TimedOut,
         };
-        // Setting it cannot fail, as no other code sets it.
-        shared.end_reason.set(why.clone()).ok();
-        for signal in ["INT", "TERM"] {
-            let gently = async {
-                self.kill(signal, shared).await;
-                sleep(SIGNAL_GRACE).await;
-            };
-            tokio::select! {
-                biased;
-                () = wait_for_stop(&mut stop, StopLevel::AtOnce) => break,
-                () = gently => {}
-            }
-        }
-        self.kill("KILL", shared).await;
-        sleep(KILL_GRACE).await;
+        self.signaller(shared).end(why.clone(), &mut stop).await;
         why
     }
 
-    async fn kill(&self, signal: &str, shared: &CommandState) {
-        let process = match shared.process.load(Ordering::Relaxed) {
-            0 => None,
-            id => Some(id),
-        };
-        let one = [(self.script.mark.clone(), process)];
-        let text = kill_script(signal, &one);
-        self.transport.run_beside(self.lease, &text).await;
+    fn signaller<'s>(&'s self, state: &'s CommandState) -> Signaller<'s> {
+        Signaller {
+            transport: self.transport,
+            lease: self.lease,
+            mark: &self.script.mark,
+            state,
+        }
     }
 
     /// Kills the remaining processes, unless they may live on, and returns the exit of the command.
@@ -265,65 +206,65 @@ impl RunningCommand<'_> {
             CommandEnd::OutputEnded(ReadEnd::OutputsHeldOpen(exit)) => (exit, may_leave),
             CommandEnd::OutputEnded(ReadEnd::NeedsAnswer(exit)) => (exit, false),
             CommandEnd::OutputEnded(ReadEnd::Refused) => {
-                let refused = format!("{} refused to run a command", self.transport.name);
-                return Exit::Failed(refused);
+                return self.transport.refusal();
             }
-            CommandEnd::OutputEnded(ReadEnd::Lost) => {
-                let name = self.command.program.name();
-                let lost = format!(
-                    "the connection to {} was lost while `{name}` ran",
-                    self.transport.name
-                );
-                return why.unwrap_or(Exit::Failed(lost));
+            CommandEnd::OutputEnded(ReadEnd::Lost | ReadEnd::LoggedIn) => {
+                return why.unwrap_or_else(|| self.transport.loss(self.command.program.name()));
             }
         };
         if !is_cleanup_done || why.is_some() {
-            self.kill("KILL", shared).await;
+            self.signaller(shared).kill("KILL").await;
         }
         why.unwrap_or(exit)
     }
+}
 
-    /// Returns a more precise exit, if the script reported that the command could not start.
-    fn start_failure(
-        &self,
-        exit: Exit,
-        start_report: Option<StartReport>,
-        stderr: &CapturedOutput,
-    ) -> Exit {
-        let host = &self.transport.name;
-        match start_report {
-            Some(StartReport::NoFolder) if exit == Exit::Code(127) => {
-                let folder = self.command.cwd.display();
-                Exit::Failed(format!("the folder `{folder}` cannot be entered on {host}"))
-            }
-            Some(StartReport::NoProgram) if exit == Exit::Code(127) => {
-                let name = self.command.program.name();
-                Exit::NotFound(format!("`{name}` was not found on {host}"))
-            }
-            None if self.transport.is_container() && matches!(exit, Exit::Code(1..)) => {
-                // Without a report, the container program itself has failed.
-                let text = stderr.text();
-                let message = text.lines().rfind(|line| !line.trim().is_empty());
-                let message = message.unwrap_or("no reason was given");
-                Exit::Unreachable(format!("{host} cannot be entered: {message}"))
-            }
-            _ => exit,
+/// Returns a more precise exit, if the script reported that the command could not start.
+pub(super) fn start_failure(
+    transport: &Transport,
+    command: &Command,
+    exit: Exit,
+    start_report: Option<StartReport>,
+    stderr: &CapturedOutput,
+) -> Exit {
+    let host = &transport.name;
+    match start_report {
+        Some(StartReport::NoFolder) if exit == Exit::Code(127) => {
+            let folder = command.cwd.display();
+            Exit::Failed(format!("the folder `{folder}` cannot be entered on {host}"))
         }
+        Some(StartReport::NoProgram) if exit == Exit::Code(127) => {
+            let name = command.program.name();
+            Exit::NotFound(format!("`{name}` was not found on {host}"))
+        }
+        None if transport.is_container() && matches!(exit, Exit::Code(1..)) => {
+            // Without a report, the container program itself has failed.
+            transport.unentered(stderr)
+        }
+        _ => exit,
     }
 }
 
-/// Writes the input of the command until it ends.
+/// Writes the input of the command until it ends, then closes it.
 async fn forward_input(
     mut input: CommandInput,
     mut input_receiver: mpsc::UnboundedReceiver<InputChunk>,
 ) {
-    while let Some(InputChunk(bytes)) = input_receiver.recv().await {
+    write_chunks(&mut input, &mut input_receiver).await;
+    input.shutdown().await.ok();
+}
+
+/// Writes the input of the command until there is no more.
+pub(super) async fn write_chunks(
+    input: &mut CommandInput,
+    chunks: &mut mpsc::UnboundedReceiver<InputChunk>,
+) {
+    while let Some(InputChunk(bytes)) = chunks.recv().await {
         if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
             // A command may close its input without reading all of it.
             return;
         }
     }
-    input.shutdown().await.ok();
 }
 
 #[cfg(test)]
@@ -334,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::host::Program;
-    use crate::host::output_reader::MarkFilter;
+    use crate::host::mark_filter::MarkFilter;
     use crate::host::script::START_COMMAND;
 
     fn shell(text: &str) -> Command {
@@ -363,7 +304,8 @@ mod tests {
         }
         stderr.extend(filter.end());
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        (text(output.stdout), text(stderr), filter.start_report())
+        let report = filter.report().map(StartReport::of);
+        (text(output.stdout), text(stderr), report)
     }
 
     #[test]

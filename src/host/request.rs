@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Action, ExecutorChain, Location, Stream};
+use super::{Action, ExecutorChain, Location, ShellLogin, Stream};
 
 /// A request to perform an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub struct ActionRequest {
     pub action: Action,
     /// The executors that the action goes through; none to perform it directly.
     pub chain: Option<Arc<ExecutorChain>>,
+    /// The login of the user whose shell reads facts or makes changes; none for the user of the location.
+    pub login: Option<Arc<ShellLogin>>,
     /// The host name for the executors, if not that of the location.
     pub host: Option<String>,
     /// The rank of the host, counted from 0, and the number of hosts, for executors that spread
@@ -35,6 +37,7 @@ impl ActionRequest {
             location,
             action,
             chain: None,
+            login: None,
             host: None,
             rank: (0, 1),
             restart: None,

@@ -31,6 +31,12 @@ pub(super) const MARK_VARIABLE: &str = "_UNFURL_ACTION";
 /// Encodes a script as input for [`START_COMMAND`].
 pub(super) fn loader_input(script: &str) -> Vec<u8> {
     let mut input = format!("{LOADER}\n").into_bytes();
+    push_lines(&mut input, script);
+    input
+}
+
+/// Adds a script as lines that a loader joins again, and the line after them.
+pub(super) fn push_lines(input: &mut Vec<u8>, script: &str) {
     for line in script.lines() {
         let mut rest = line.as_bytes();
         while rest.len() > MAX_PIECE_BYTES {
@@ -45,30 +51,45 @@ pub(super) fn loader_input(script: &str) -> Vec<u8> {
         input.push(b'\n');
     }
     input.extend_from_slice(b".\n");
-    input
 }
 
-/// Returns a script that sends a signal to the process groups of commands.
+/// The processes of a command on another machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CommandProcesses {
+    /// The group that this process leads.
+    Group(u32),
+    /// This process and all that descend from it. The group has other commands, too.
+    Tree(u32),
+}
+
+/// Returns a script that sends a signal to the processes of commands.
 ///
-/// With `KILL`, or if the group is unknown, it reaches every process that carries the mark in its
-/// environment.
-pub(super) fn kill_script(signal: &str, commands: &[(String, Option<u32>)]) -> String {
+/// With `KILL`, or if the group is unknown, it also reaches every process that carries the mark in its environment.
+pub(super) fn kill_script(signal: &str, commands: &[(String, Option<CommandProcesses>)]) -> String {
     let mut text = String::new();
-    for (mark, process) in commands {
-        if let Some(id) = process {
-            writeln!(
+    for (mark, processes) in commands {
+        // Each process gets one signal: many programs end at once when a second SIGINT comes.
+        match processes {
+            Some(CommandProcesses::Group(id)) => writeln!(
                 text,
                 "kill -s {signal} -- -{id} 2>/dev/null || kill -s {signal} {id} 2>/dev/null"
-            )
-            .ok();
+            ),
+            Some(CommandProcesses::Tree(id)) => writeln!(
+                text,
+                "_k=' {id} '\nfor _u in {}; do {PROCESS_ID}; _k=\"$_k$_u \"; done\n\
+                 {DESCENDANTS}kill -s {signal} $_k 2>/dev/null",
+                with_mark(mark)
+            ),
+            None => Ok(()),
         }
-        if signal == "KILL" || process.is_none() {
+        .ok();
+        if signal == "KILL" || processes.is_none() {
             // A second pass finds processes that were started during the first.
             writeln!(
                 text,
-                "for _u1 in 1 2; do for _u in $(grep -l {MARK_VARIABLE}={mark} /proc/[0-9]*/environ \
-                 2>/dev/null); do _u=${{_u#/proc/}}; kill -{signal} \"${{_u%/environ}}\" \
-                 2>/dev/null; done; done"
+                "for _u1 in 1 2; do for _u in {}; do {PROCESS_ID}; kill -{signal} \"$_u\" \
+                 2>/dev/null; done; done",
+                with_mark(mark)
             )
             .ok();
         }
@@ -76,6 +97,26 @@ pub(super) fn kill_script(signal: &str, commands: &[(String, Option<u32>)]) -> S
     text.push_str("exit 0\n");
     text
 }
+
+/// Returns the words of a shell for the environments that have a mark, as paths in `/proc`.
+fn with_mark(mark: &str) -> String {
+    format!("$(grep -l {MARK_VARIABLE}={mark} /proc/[0-9]*/environ 2>/dev/null)")
+}
+
+/// Makes a path of `/proc` in `_u` the number of its process.
+const PROCESS_ID: &str = "_u=${_u#/proc/}; _u=${_u%%/*}";
+
+/// Adds the processes that descend from those in `_k`, until there are no more.
+const DESCENDANTS: &str = r#"_n=
+while [ "$_k" != "$_n" ]; do
+_n=$_k
+for _u in /proc/[0-9]*/stat; do
+{ read -r _l <"$_u"; } 2>/dev/null || continue
+set -- ${_l##*) }
+case $_k in *" ${_l%% *} "*) ;; *" $2 "*) _k="$_k${_l%% *} ";; esac
+done
+done
+"#;
 
 #[cfg(test)]
 mod tests {
@@ -97,7 +138,10 @@ mod tests {
             .process_group(0);
         let mut shell = shell.spawn().unwrap();
         let group = Pid::from_raw(shell.id().try_into().unwrap());
-        let text = kill_script("TERM", &[("mark".to_owned(), Some(shell.id()))]);
+        let text = kill_script(
+            "TERM",
+            &[("mark".to_owned(), Some(CommandProcesses::Group(shell.id())))],
+        );
         let killer = Process::new("/bin/sh").args(["-c", &text]).status();
         assert!(killer.unwrap().success());
         shell.wait().unwrap();

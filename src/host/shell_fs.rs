@@ -5,8 +5,9 @@ use tokio::io::AsyncWriteExt as _;
 use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
 use super::download_limits::DownloadLimits;
 use super::script::loader_input;
+use super::ssh::OpenShell;
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
-use super::transport::{StartedCommand, Transport};
+use super::transport::Transport;
 use super::{Exit, Stream};
 use crate::text::quote_word;
 
@@ -137,7 +138,7 @@ impl<'a> ShellFs<'a> {
         text: &str,
         flow: ProgramStreams<'_>,
     ) -> Result<ProgramOutput, Error> {
-        let StartedCommand {
+        let OpenShell {
             channel_io,
             input,
             lease,

@@ -9,10 +9,10 @@ use russh::{Channel, Pty};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
-use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
+use super::channel_io::{ChannelEvent, ChannelIo};
 use super::script::{START_ARGV, START_COMMAND, loader_input};
-use super::ssh::{KILL_TIMEOUT, Lease, display_name};
-use super::{ConnectionPool, Destination, Exit, Location};
+use super::ssh::{KILL_TIMEOUT, Lease, OpenShell, ShellPlace, display_name};
+use super::{CapturedOutput, ConnectionPool, Destination, Exit, Location};
 use crate::system::limit_hints::start_problem;
 use crate::text::quote_word;
 
@@ -32,14 +32,6 @@ pub(super) struct Transport {
     container_command: Vec<String>,
     /// The name of the location in messages.
     pub(super) name: String,
-}
-
-/// A started command, which now reads its script.
-pub(super) struct StartedCommand {
-    pub(super) channel_io: ChannelIo,
-    pub(super) input: CommandInput,
-    /// The lease of the session, held while the command runs.
-    pub(super) lease: Option<Lease>,
 }
 
 impl Transport {
@@ -81,8 +73,49 @@ impl Transport {
         Some(opened.map_err(Exit::from))
     }
 
+    /// Returns the exit of a command that the location refused to run.
+    pub(super) fn refusal(&self) -> Exit {
+        Exit::Failed(format!("{} refused to run a command", self.name))
+    }
+
+    /// Returns the exit of a program whose end is unknown, because the connection was lost.
+    pub(super) fn loss(&self, program: &str) -> Exit {
+        let name = &self.name;
+        Exit::Failed(format!(
+            "the connection to {name} was lost while `{program}` ran"
+        ))
+    }
+
+    /// Returns the exit of a command in a container that cannot be entered.
+    pub(super) fn unentered(&self, stderr: &CapturedOutput) -> Exit {
+        let text = stderr.text();
+        let message = text.lines().rfind(|line| !line.trim().is_empty());
+        let message = message.unwrap_or("no reason was given");
+        Exit::Unreachable(format!("{} cannot be entered: {message}", self.name))
+    }
+
+    /// Returns the key under which idle shells of this location are kept.
+    fn shell_place(&self, user: Option<&str>) -> ShellPlace {
+        ShellPlace {
+            address: self.host.as_ref().map(|host| host.address.clone()),
+            container: self.container_command.clone(),
+            user: user.map(str::to_owned),
+        }
+    }
+
+    /// Takes an idle shell of a user, if there is one; of the user of the location if none is named.
+    pub(super) fn take_shell(&self, user: Option<&str>) -> Option<OpenShell> {
+        let place = self.shell_place(user);
+        self.pool.take_shell(&place, self.host.as_ref())
+    }
+
+    /// Keeps an idle shell open for further scripts.
+    pub(super) fn keep_shell(&self, user: Option<&str>, shell: OpenShell) {
+        self.pool.keep_shell(self.shell_place(user), shell);
+    }
+
     /// Starts the shell that reads a script.
-    pub(super) async fn start(&self, pty: bool) -> Result<StartedCommand, Exit> {
+    pub(super) async fn start(&self, pty: bool) -> Result<OpenShell, Exit> {
         let Some(session) = self.session().await else {
             return self.spawn();
         };
@@ -104,7 +137,7 @@ impl Transport {
             return Err(Exit::Failed(lost));
         }
         let (channel_io, input) = ChannelIo::from_session(channel);
-        Ok(StartedCommand {
+        Ok(OpenShell {
             channel_io,
             input,
             lease: Some(lease),
@@ -127,7 +160,7 @@ impl Transport {
     }
 
     /// Starts the shell in a container on the local machine, without a terminal.
-    fn spawn(&self) -> Result<StartedCommand, Exit> {
+    fn spawn(&self) -> Result<OpenShell, Exit> {
         let Some((program, words)) = self.container_command.split_first() else {
             let why = "internal error: a local command was sent to the remote runner".to_owned();
             return Err(Exit::Failed(why));
@@ -144,7 +177,7 @@ impl Transport {
         match spawned {
             Ok(child) => {
                 let (channel_io, input) = ChannelIo::from_process(child);
-                Ok(StartedCommand {
+                Ok(OpenShell {
                     channel_io,
                     input,
                     lease: None,
@@ -169,7 +202,7 @@ impl Transport {
             let line = self.start_line(false);
             return self.pool.run_beside(lease, &line, text).await;
         }
-        let Ok(StartedCommand {
+        let Ok(OpenShell {
             mut channel_io,
             mut input,
             ..

@@ -493,6 +493,7 @@ mod tests {
             bytes: b"new".to_vec(),
             like: ModeAndOwner::default(),
             secret: false,
+            present_mode: None,
         })
     }
 

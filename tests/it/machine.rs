@@ -32,6 +32,7 @@ fn write(path: &Path, bytes: &[u8]) -> Change {
         bytes: bytes.to_vec(),
         like: ModeAndOwner::default(),
         secret: false,
+        present_mode: None,
     })
 }
 
@@ -119,6 +120,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
                 bytes: b"\0\xff'%s\\n".to_vec(),
                 like,
                 secret: true,
+                present_mode: None,
             }),
             write(&root.join("plain"), "é\n".as_bytes()),
             Change::Link {

@@ -132,6 +132,7 @@ impl PrivateFiles {
                 bytes: file.bytes.clone(),
                 like: like(FILE_MODE),
                 secret: true,
+                present_mode: None,
             }));
         }
         changes

@@ -1,28 +1,26 @@
 //! The script that makes changes, and the parser of its output.
 
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::frames::{Frames, heading, is_timeout_code};
 use super::prelude;
 use super::shell_words::{content_function, path_word};
-use crate::host::change::{Change, CommandRun, ModeAndOwner, describe_change};
+use crate::host::change::{Change, CommandRun, FileWrite, ModeAndOwner, describe_change};
 use crate::host::{Action, CapturedOutput, ChangeOutput, Exit, RunOutput, change_failure};
 use crate::text::quote_word;
 
 /// The number of bytes kept of the start, and of the end, of a command's output.
 const HALF_OUTPUT_BYTES: usize = 512 << 10;
 
-/// Returns the script that makes changes, in order.
+/// Returns the script that makes changes, in order, with all functions that it needs.
 pub(super) fn script(changes: &[Change]) -> String {
-    let mut script = prelude::BASE.to_owned();
-    let runs = || changes.iter().filter_map(run_of);
-    if runs().any(|run| run.setting.user.is_some()) {
-        script.push_str(prelude::USER);
-    }
-    script.push_str(prelude::CHANGES);
-    let mark = ulid::Ulid::generate();
-    writeln!(script, "M={mark}\nZ=$(id -u):$(id -g)").ok();
+    let (base, start, user) = (prelude::BASE, prelude::START, prelude::USER);
+    format!("{base}{start}{user}{}{}", prelude::CHANGES, calls(changes))
+}
+
+/// Returns the part of the script that differs between actions: the calls of its functions.
+pub(super) fn calls(changes: &[Change]) -> String {
+    let mut script = format!("M={}\n", ulid::Ulid::generate());
     for (at, change) in changes.iter().enumerate() {
         script.push_str(&change_text(at, change));
     }
@@ -63,9 +61,10 @@ fn change_text(at: usize, change: &Change) -> String {
         Change::Write(write) => {
             let like = attribute_words(&write.like);
             format!(
-                "{}W {at} {} {like}\n",
+                "{}W {at} {} {like} {:03o}\n",
                 content_function(&write.bytes),
-                path_word(&write.path)
+                path_word(&write.path),
+                first_umask(write)
             )
         }
         Change::Folder {
@@ -153,6 +152,20 @@ fn attribute_words(like: &ModeAndOwner) -> String {
     let mode = like.mode.map(|mode| format!("{mode:04o}"));
     let word = |text: &Option<String>| quote_word(text.as_deref().unwrap_or_default());
     format!("{} {} {}", word(&mode), word(&like.user), word(&like.group))
+}
+
+/// Returns the umask with which a file is made, before it gets its mode.
+///
+/// A file that everybody or nobody but its owner may read can have its mode at once. Others begin as private files.
+fn first_umask(write: &FileWrite) -> u32 {
+    const SPECIAL_AND_EXECUTE: u32 = 0o7111;
+    let mode = write.like.mode.or(write.present_mode).unwrap_or(0o600);
+    let is_same_for_all = mode & 0o004 != 0 || mode & 0o077 == 0;
+    if mode & SPECIAL_AND_EXECUTE == 0 && is_same_for_all {
+        0o666 & !mode
+    } else {
+        0o077
+    }
 }
 
 fn flag_word(is: bool) -> &'static str {

@@ -10,7 +10,7 @@ use crate::value::Secrets;
 /// The capture limit of a script's output. It must be kept complete to be parsed.
 ///
 /// A host that prints more fails: the output would be in the memory of this machine.
-const MAX_OUTPUT_BYTES: usize = 512 << 20;
+pub(in crate::host) const MAX_OUTPUT_BYTES: usize = 512 << 20;
 
 /// The shell's `-c` argument: reads the script from stdin and evaluates it only if its end marker
 /// `#.` has arrived.

@@ -32,6 +32,16 @@ impl<'a> Frames<'a> {
         self.text()?.trim().parse().ok()
     }
 
+    /// Returns the bytes before the next word that ends with `mark`, or none if there is none.
+    pub(super) fn until(&mut self, mark: &[u8]) -> Option<&'a [u8]> {
+        let ends = self.rest.iter().enumerate().filter(|(_, byte)| **byte == 0);
+        let mut ends = ends.map(|(end, _)| end);
+        let end = ends.find(|end| self.rest[..*end].ends_with(mark))?;
+        let piece = &self.rest[..end - mark.len()];
+        self.rest = &self.rest[end + 1..];
+        Some(piece)
+    }
+
     /// Returns the next `length` bytes, or none if fewer are left.
     pub(super) fn piece(&mut self, length: usize) -> Option<&'a [u8]> {
         let (piece, rest) = self.rest.split_at_checked(length)?;

@@ -1,8 +1,10 @@
-//! The shell functions at the start of every script, for facts and for changes.
+//! The shell functions of every script, for facts and for changes.
 //!
 //! They must work in dash, bash and the shell of busybox. Only these functions write to stdout, in
 //! words that end with a NUL byte. If the connection is lost, writing fails, and the script ends
 //! after the current change. Temporary files are removed when the shell ends, also by a signal.
+//!
+//! A shell that stays open defines them once; [`START`] begins each script.
 
 /// The base of all scripts: the locale of messages, the cleanup of temporary files, and the
 /// functions that report results.
@@ -10,18 +12,12 @@ pub(super) const BASE: &str = r#"_l=${LC_ALL+x}${LC_ALL-}
 LC_ALL=C; export LC_ALL
 _o=$(umask)
 umask 022
-_T= _h=
 q() {
 _q=$?
 [ -z "$_h" ] || rm -rf -- "$_h"
 [ -z "$_T" ] || rm -rf -- "$_T"
 exit $_q
 }
-trap q EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 141' PIPE
-trap 'exit 143' TERM
 p() { printf '%s\0' "$@" || exit 1; }
 l() {
 trap - EXIT HUP INT PIPE TERM
@@ -53,17 +49,35 @@ head -c "$3" <"$_T/$1"
 }
 "#;
 
-/// The variables that scripts need if a command runs as another user.
-pub(super) const USER: &str = "_me=$(id -un) _id=$(id -u)\n";
+/// The start of a script: no temporary files yet, and their removal at its end.
+pub(super) const START: &str = "_T= _h=
+trap q EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 141' PIPE
+trap 'exit 143' TERM
+";
+
+/// The user of the shell: name, number, and numbers of user and group. Changes and commands of other users need them.
+///
+/// One program gives all of them, as `uid=0(root) gid=0(root) groups=…`.
+pub(super) const USER: &str = r#"_w=$(id)
+_id=${_w#uid=}; _me=${_id%% *}
+case $_me in *'('*) _me=${_id#*'('}; _me=${_me%%')'*};; esac
+_id=${_id%%[!0-9]*}
+_w=${_w#* gid=}; Z=$_id:${_w%%[!0-9]*}
+"#;
 
 /// The functions that read facts.
 ///
 /// `P` and `L` run `stat` on paths, `L` following links; `H` and `J` compute digests; `C` prints
-/// file contents; `T` lists folders. Each takes the index of its first fact first.
+/// file contents; `T` lists folders. Each takes the index of its first fact first. The contents of a
+/// file end with the word `B`, which no file can contain: each script has its own.
 pub(super) const READS: &str = r#"F='%f %u %g %s %Y %U:%G'
-if command -v base64 >/dev/null 2>&1; then b() { base64; }; p b
-else b() { od -An -v -tx1; }; p o; fi
+B() {
 command -v stat >/dev/null 2>&1 || { echo 'the program `stat` is not installed' >&2; exit 1; }
+B=$1; p "b$1"
+}
 P() {
 _i=$1 _n=; shift
 for _p do
@@ -118,12 +132,12 @@ else p "h$1"; { sha256sum || shasum -a 256 || openssl dgst -r -sha256; } 2>/dev/
 C() {
 if [ ! -f "$2" ]; then p "a$1"
 elif [ ! -r "$2" ]; then p "u$1"
-else p "c$1"; head -c "$3" <"$2" | b; printf '\0'; fi
+else p "c$1"; head -c "$3" <"$2"; p "$B"; fi
 }
 T() {
 if [ ! -d "$2" ]; then p "a$1"; return; fi
 p "t$1"
-( CDPATH= cd -- "$2" && F=$F exec find . ! -name . -exec sh -c "$I" sh {} + ) 2>/dev/null </dev/null
+( CDPATH= cd -- "$2" && F=$F && export F && exec find . ! -name . -exec sh -c "$I" sh {} + ) 2>/dev/null </dev/null
 p .
 }
 I='n() {
@@ -133,14 +147,18 @@ printf "%s\0" "$@"
 for _p do if [ -L "$_p" ]; then readlink -- "$_p"; printf "\0"; fi; done
 }
 n "$@" || for _p do n "$_p"; done'
-export I
 "#;
 
 /// The functions that make changes.
 ///
 /// Each takes the index of its change first. It reports success, or the program's error message and
 /// then ends the whole script.
-pub(super) const CHANGES: &str = r#"k() { _h=; p "k$1"; }
+///
+/// `W` starts two programs for most files: `stat` for the attributes of the old file and the new one, or `chmod`, and
+/// then `mv`. Its last word is the umask with which the new file begins.
+pub(super) const CHANGES: &str = r#"N='
+'
+k() { _h=; p "k$1"; }
 f() {
 [ -z "$_h" ] || rm -rf -- "$_h"
 _h=; p "f$1" "$2"; exit 0
@@ -160,14 +178,16 @@ _w=$3; [ -z "$4" ] || _w=$_w:$4
 }
 W() {
 d "$1" "$2"
-_m= _u=
+_m=$3 _u= _s= _a=
 if [ -f "$2" ] && [ ! -L "$2" ]; then
-if [ -z "$3" ] || [ -z "$4" ] || [ -z "$5" ]; then
-_w=$(stat -c '%a %u:%g' -- "$2" 2>/dev/null) && _m=${_w%% *} _u=${_w#* }
+_s=y
+if [ -n "$3" ]; then
+if [ -n "$4" ] && [ -n "$5" ]; then _s=
+elif [ -O "$2" ] && [ -G "$2" ]; then _s= _u=$Z; fi
 fi
 fi
 n "$1" "$2"
-umask 077; set -C
+umask "$6"; set -C
 { c >"$_h"; } 2>/dev/null || {
 rm -f -- "$_h"
 _e=$( { c 2>/dev/null | cat >"$_h"; } 2>&1 ) || f "$1" "$_e"
@@ -175,14 +195,20 @@ _e=$( { c 2>/dev/null | cat >"$_h"; } 2>&1 ) || f "$1" "$_e"
 }
 set +C; umask 022
 _g=n; case $_h in */*) [ ! -g "${_h%/*}" ] || _g=y;; *) [ ! -g . ] || _g=y;; esac
-_w=${_u:-$Z}
-[ -z "$_u" ] || [ "$_w$_g" = "${Z}n" ] || chown -- "$_w" "$_h" 2>/dev/null || :
+_b=$Z$_g
+if [ -n "$_s" ] && _w=$(stat -c '%a %u:%g' -- "$2" "$_h" 2>/dev/null); then
+_a=${_w##*"$N"}; _w=${_w%%"$N"*}
+_b=${_a#* }n _a=${_a%% *} _u=${_w#* } _m=${3:-${_w%% *}}
+fi
+_w=${_b%?}
+[ -z "$_u" ] || [ "$_b" = "${_u}n" ] || { chown -- "$_u" "$_h" 2>/dev/null && _w=$_u; _a=; } || :
 case $_w$_g/$4:$5 in
-0:0n/root:root|0:0n/root:|0:0n/:root|0:0n/0:0) ;;
-*) o "$1" "$_h" "$4" "$5" '';;
+0:0n/root:root|0:0n/root:|0:0n/:root|0:0n/0:0|*/:) ;;
+*) o "$1" "$_h" "$4" "$5" ''; _a=;;
 esac
-_m=${3:-${_m:-644}}
-case $_m in 600|0600) ;; *) _e=$(chmod -- "$_m" "$_h" 2>&1) || f "$1" "$_e";; esac
+_m=${_m:-644}
+if [ -n "$_a" ]; then [ "$((0$_a))" -eq "$((0$_m))" ]
+else case $_m/$6 in 600/0[67][67]|0600/0[67][67]) ;; *) false;; esac; fi || _e=$(chmod -- "$_m" "$_h" 2>&1) || f "$1" "$_e"
 v "$1" "$_h" "$2"
 k "$1"
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::frames::{Frames, TIMEOUT_CODE, heading, is_timeout_code};
 use super::prelude;
-use super::shell_words::{decode_bytes, path_word};
+use super::shell_words::path_word;
 use crate::host::fact::{
     Fact, FactReading, FileKind, FileStat, MAX_CONTENT_BYTES, MAX_PROBE_STDERR_BYTES,
     MAX_PROBE_STDOUT_BYTES, Probe, ProbeOutput, read_failure_message,
@@ -18,15 +18,22 @@ const MAX_PATH_BYTES_PER_CALL: usize = 32 << 10;
 /// The characters in a path that `sha256sum` prints in another way.
 const HARD_TO_PRINT: [char; 3] = ['\\', '\n', '\r'];
 
-/// Returns the script that reads facts.
+/// Returns the script that reads facts, with all functions that it needs.
 pub(super) fn script(facts: &[Fact]) -> String {
-    let mut script = prelude::BASE.to_owned();
-    let probes = || facts.iter().filter_map(probe_of);
-    if probes().any(|probe| probe.setting.user.is_some()) {
-        script.push_str(prelude::USER);
-    }
-    script.push_str(prelude::READS);
-    let mut groups = CallGroups::default();
+    let mut probes = facts.iter().filter_map(probe_of);
+    let has_users = probes.any(|probe| probe.setting.user.is_some());
+    let user = if has_users { prelude::USER } else { "" };
+    let (base, start, reads) = (prelude::BASE, prelude::START, prelude::READS);
+    format!("{base}{start}{user}{reads}{}", calls(facts))
+}
+
+/// Returns the part of the script that differs between actions: the calls of its functions.
+pub(super) fn calls(facts: &[Fact]) -> String {
+    let mark = ulid::Ulid::generate();
+    let mut groups = CallGroups {
+        text: format!("B {mark}\n"),
+        ..CallGroups::default()
+    };
     for (at, index) in reading_order(facts).into_iter().enumerate() {
         match &facts[index] {
             Fact::Path(it) => groups.push('P', at, it),
@@ -51,9 +58,8 @@ pub(super) fn script(facts: &[Fact]) -> String {
         }
     }
     groups.end();
-    script.push_str(&groups.text);
-    script.push_str("p z\n#.");
-    script
+    groups.text.push_str("p z\n#.");
+    groups.text
 }
 
 /// Returns the indices of facts in the order in which the script reads them.
@@ -138,7 +144,7 @@ pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
         facts: order.iter().map(|index| &facts[*index]).collect(),
         readings: vec![None; facts.len()],
         links: vec![None; facts.len()],
-        is_hex_encoded: false,
+        content_end: &[],
     };
     let mut frames = Frames::new(output);
     let whole = loop {
@@ -161,34 +167,38 @@ pub(super) fn parse(facts: &[Fact], output: &[u8]) -> Vec<FactReading> {
     }
 }
 
-struct ReadingsParser<'a> {
+struct ReadingsParser<'a, 'o> {
     /// The facts in the order of the script.
     facts: Vec<&'a Fact>,
     readings: Vec<Option<FactReading>>,
     links: Vec<Option<String>>,
-    is_hex_encoded: bool,
+    /// The word after the contents of a file.
+    content_end: &'o [u8],
 }
 
-impl ReadingsParser<'_> {
+impl<'o> ReadingsParser<'_, 'o> {
     /// Parses the next frame.
     ///
     /// Returns whether more frames may follow, or none if the frame is incomplete.
-    fn parse_frame(&mut self, frames: &mut Frames<'_>) -> Option<bool> {
-        let word = frames.text()?;
+    fn parse_frame(&mut self, frames: &mut Frames<'o>) -> Option<bool> {
+        let bytes = frames.word()?;
+        if let Some((b'b', mark)) = bytes.split_first() {
+            self.content_end = mark;
+            return Some(true);
+        }
+        let word = String::from_utf8_lossy(bytes);
         let (letter, numbers) = heading(&word)?;
         let at = numbers.first().copied().filter(|at| *at < self.facts.len());
         match (letter, at) {
             ('z', _) => return Some(false),
-            ('b' | 'o', _) => self.is_hex_encoded = letter == 'o',
             ('a', Some(at)) => self.readings[at] = Some(FactReading::Absent),
             ('u', Some(at)) => self.readings[at] = Some(self.permission_denied(at)),
             ('k', Some(at)) => self.links[at] = Some(parse_link(frames.word()?)),
             ('s', Some(_)) => self.entries(&numbers, &frames.text()?),
             ('h', Some(_)) => self.digests(&numbers, &frames.text()?),
             ('c', Some(at)) => {
-                let content =
-                    decode_bytes(frames.word()?, self.is_hex_encoded).map(FactReading::Content);
-                self.readings[at] = Some(content.unwrap_or_else(|| self.permission_denied(at)));
+                let content = frames.until(self.content_end)?.to_vec();
+                self.readings[at] = Some(FactReading::Content(content));
             }
             ('t', Some(at)) => self.readings[at] = Some(parse_tree(frames)?),
             ('r', Some(at)) => {

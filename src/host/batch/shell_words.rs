@@ -66,24 +66,6 @@ pub(super) fn content_function(bytes: &[u8]) -> String {
     text
 }
 
-/// Decodes base64 or hexadecimal digits, ignoring white space.
-pub(super) fn decode_bytes(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
-    let plain: Vec<u8> = text
-        .iter()
-        .copied()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .collect();
-    if is_hex {
-        let digit = |byte: &u8| char::from(*byte).to_digit(16);
-        let pair = |pair: &[u8]| {
-            let [high, low] = pair else { return None };
-            u8::try_from(digit(high)? * 16 + digit(low)?).ok()
-        };
-        return plain.chunks(2).map(pair).collect();
-    }
-    base64::decode(std::str::from_utf8(&plain).ok()?)
-}
-
 /// Returns a duration as every `sleep` and `timeout` accepts it: whole seconds, rounded up, at
 /// least one.
 pub(super) fn seconds(time: Duration) -> u64 {

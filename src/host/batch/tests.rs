@@ -109,6 +109,7 @@ fn write(path: &Path, bytes: &[u8]) -> Change {
         bytes: bytes.to_vec(),
         like: ModeAndOwner::default(),
         secret: false,
+        present_mode: None,
     })
 }
 

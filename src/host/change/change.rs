@@ -91,6 +91,7 @@ mod tests {
             bytes: b"hunter2".to_vec(),
             like: ModeAndOwner::default(),
             secret: true,
+            present_mode: None,
         };
         let mut run = CommandRun::new("login hunter2");
         run.shown = Some("login".to_owned());
@@ -114,6 +115,10 @@ pub struct FileWrite {
     pub like: ModeAndOwner,
     /// Whether the contents must not be shown.
     pub secret: bool,
+    /// The permission bits of the existing file when its facts were read. They only save time: the mode at the time of
+    /// the change counts.
+    #[serde(default)]
+    pub present_mode: Option<u32>,
 }
 
 /// Permission bits and owners. `None` leaves a property as it is.

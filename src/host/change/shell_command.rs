@@ -174,6 +174,7 @@ mod tests {
                 bytes: b"hunter2".to_vec(),
                 like: like.clone(),
                 secret: true,
+                present_mode: None,
             }),
             Change::Folder {
                 path: "/srv/a".to_owned(),

@@ -173,7 +173,13 @@ impl ChainRun {
             }
             ChainExecutor::Sudo(to) => {
                 self.add_detail(format!("`sudo` runs the action as `{}`", to.user));
-                self.wrap_command(executor, |shift, command| shift.sudo(command, to))
+                if self.keeps_shell() {
+                    let login = self.with_wrapper(|wrapper| wrapper.sudo_shell(to));
+                    request.login = Some(Arc::new(login));
+                    Ok(request.action)
+                } else {
+                    self.wrap_command(executor, |shift, command| shift.sudo(command, to))
+                }
             }
             ChainExecutor::Su(to) => {
                 self.add_detail(format!("`su` runs the action as `{}`", to.user));
@@ -212,8 +218,13 @@ impl ChainRun {
                  login user, then move it with a command"
             ));
         };
+        self.with_wrapper(|wrapper| wrap(wrapper, command))
+            .map(Action::Run)
+    }
+
+    fn with_wrapper<T>(&self, wrap: impl FnOnce(CommandWrapper<'_>) -> T) -> T {
         let account = self.account_name();
-        let wrapper = CommandWrapper {
+        wrap(CommandWrapper {
             token: &self.context.token,
             account: &account,
             local_env: self
@@ -221,8 +232,14 @@ impl ChainRun {
                 .location
                 .is_local()
                 .then_some(&self.context.environment),
-        };
-        wrap(wrapper, command).map(Action::Run)
+        })
+    }
+
+    /// Returns whether the action goes to a shell that stays open: facts and changes of another machine, unless the
+    /// chain limits their time.
+    fn keeps_shell(&self) -> bool {
+        let has_script = matches!(self.request.action, Action::Read(_) | Action::Change(_));
+        has_script && !self.request.location.is_local() && self.deadline().is_none()
     }
 
     /// Returns the command of the action, or the one that reads its facts or makes its changes.

@@ -7,7 +7,10 @@
 //! user of the host, and the command itself could print it.
 
 use crate::host::chain::BecomeUser;
-use crate::host::{Command, DEFAULT_SHELL, Program, PromptAnswer, Question, Secret, Variables};
+use crate::host::script::START_ARGV;
+use crate::host::{
+    Command, DEFAULT_SHELL, Program, PromptAnswer, Question, Secret, ShellLogin, Variables,
+};
 use crate::system::env::Env;
 use crate::text::{shlex_join, shlex_quote};
 
@@ -73,9 +76,7 @@ impl CommandWrapper<'_> {
         } else {
             self.script(start.len(), input.len())
         };
-        let mut argv: Vec<String> = ["sudo", "-S", "-p"].map(String::from).to_vec();
-        argv.extend([self.prompt(), "-u".to_owned(), to.user.clone()]);
-        argv.push("--".to_owned());
+        let mut argv = self.sudo_words(to);
         if !open.is_empty() {
             argv.push("env".to_owned());
             argv.extend(open.iter().map(|(name, value)| format!("{name}={value}")));
@@ -90,6 +91,33 @@ impl CommandWrapper<'_> {
         };
         let answers = vec![password, begin];
         Ok(self.wrap(command, argv, answers))
+    }
+
+    /// Returns the login of a shell under `sudo`.
+    ///
+    /// The shell says that it is ready, and then reads its script from stdin.
+    pub(super) fn sudo_shell(&self, to: &BecomeUser) -> ShellLogin {
+        let mut argv = self.sudo_words(to);
+        let [shell, option, read_script] = START_ARGV;
+        let script = format!("{}; {read_script}", self.announce_start());
+        argv.extend([shell.to_owned(), option.to_owned(), script]);
+        let answers = vec![
+            self.answer(self.prompt(), to.password.clone()),
+            self.start_answer(String::new()),
+        ];
+        let command = Command::new(Program::Argv(Vec::new()), "");
+        ShellLogin {
+            user: to.user.clone(),
+            command: self.wrap(command, argv, answers),
+        }
+    }
+
+    /// Returns `sudo` with its options.
+    fn sudo_words(&self, to: &BecomeUser) -> Vec<String> {
+        let mut argv = ["sudo", "-S", "-p"].map(String::from).to_vec();
+        argv.extend([self.prompt(), "-u".to_owned(), to.user.clone()]);
+        argv.push("--".to_owned());
+        argv
     }
 
     /// Wraps a command with `su`, which keeps the environment.

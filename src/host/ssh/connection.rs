@@ -1,6 +1,6 @@
 //! An open SSH connection, shared by many sessions.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::byte_stream::{ProxyCommand, StreamGuard};
 use super::client::{SharedClientState, SshClient};
 use super::failure::display_name;
 use crate::host::Destination;
-use crate::host::script::{START_COMMAND, kill_script, loader_input};
+use crate::host::script::{CommandProcesses, START_COMMAND, kill_script, loader_input};
 
 /// The time limit for sending the disconnect message.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_millis(200);
@@ -31,8 +31,8 @@ pub(in crate::host) struct Connection {
     /// The connection to the jump host that carries this one.
     pub(super) jump_host: Option<Arc<Self>>,
     pub(super) proxy: Option<ProxyCommand>,
-    /// The marks of the running commands.
-    running: Mutex<HashSet<String>>,
+    /// The marks of the running commands, with their processes if they are known.
+    running: Mutex<HashMap<String, Option<CommandProcesses>>>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -158,9 +158,9 @@ impl Connection {
         self.handle.cancel_tcpip_forward(address, port).await.ok();
     }
 
-    /// Records the mark of a command that starts.
-    pub(in crate::host) fn add_running(&self, mark: &str) {
-        self.running().insert(mark.to_owned());
+    /// Records the mark of a command that starts, or its processes once they are known.
+    pub(in crate::host) fn add_running(&self, mark: &str, processes: Option<CommandProcesses>) {
+        self.running().insert(mark.to_owned(), processes);
     }
 
     /// Removes the mark of a command that has ended.
@@ -168,15 +168,18 @@ impl Connection {
         self.running().remove(mark);
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Option<CommandProcesses>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Kills the commands that still run on the host, then disconnects.
     pub(in crate::host) async fn close(&self) {
-        let marks: Vec<String> = self.running().drain().collect();
-        if !marks.is_empty() {
-            kill_all(self, &marks).await;
+        let commands: Vec<_> = self.running().drain().collect();
+        if !commands.is_empty() {
+            // If the host allows no further session, closing the connection is all that can be done.
+            run_script(self, START_COMMAND, &kill_script("KILL", &commands))
+                .await
+                .ok();
         }
         let goodbye = self.handle.disconnect(Disconnect::ByApplication, "", "");
         let flush = async {
@@ -215,13 +218,4 @@ pub(super) async fn run_script(
         Ok(())
     };
     timeout(KILL_TIMEOUT, running).await.unwrap_or(Ok(()))
-}
-
-/// Kills all processes with these marks.
-async fn kill_all(connection: &Connection, marks: &[String]) {
-    let commands: Vec<_> = marks.iter().map(|mark| (mark.clone(), None)).collect();
-    // If the host allows no further session, closing the connection is all that can be done.
-    run_script(connection, START_COMMAND, &kill_script("KILL", &commands))
-        .await
-        .ok();
 }

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::connect::{BoxFuture, Connector, JumpConnector};
 use super::connection::{Connection, SessionError, run_script};
 use super::failure::{ConnectFailure, display_name};
+use super::idle_shells::{IdleShells, OpenShell, ShellPlace};
 use super::keys::KeyCache;
 use crate::host::{Address, Destination, Route};
 
@@ -68,6 +69,7 @@ struct PoolState {
     handshakes: Arc<Semaphore>,
     keys: KeyCache,
     host_pools: Mutex<HashMap<Address, Vec<Arc<HostPool>>>>,
+    idle_shells: Mutex<IdleShells>,
     closing: watch::Sender<bool>,
 }
 
@@ -88,6 +90,7 @@ impl ConnectionPool {
                 handshakes: Arc::new(Semaphore::new(handshakes)),
                 keys: KeyCache::default(),
                 host_pools: Mutex::default(),
+                idle_shells: Mutex::default(),
                 closing: watch::Sender::new(false),
             }),
         }
@@ -109,6 +112,58 @@ impl ConnectionPool {
         destination: &Arc<Destination>,
     ) -> Result<(Lease, Channel<Msg>), ConnectFailure> {
         self.host_pool(destination).session(self).await
+    }
+
+    /// Takes an idle shell at a place, on a connection that the destination can share.
+    pub(in crate::host) fn take_shell(
+        &self,
+        place: &ShellPlace,
+        destination: Option<&Arc<Destination>>,
+    ) -> Option<OpenShell> {
+        let host_pool = destination.map(|destination| self.host_pool(destination));
+        let fits = |lease: Option<&Lease>| match (lease, &host_pool) {
+            (Some(lease), Some(host_pool)) => Arc::ptr_eq(&lease.host_pool, host_pool),
+            (None, None) => true,
+            _ => false,
+        };
+        let (found, lost) = self.idle_shells().take(place, fits);
+        // A lease takes the locks of the pool when it is dropped, so the list of shells is no longer locked.
+        drop(lost);
+        found
+    }
+
+    /// Keeps an idle shell.
+    pub(in crate::host) fn keep_shell(&self, place: ShellPlace, shell: OpenShell) {
+        if self.is_closing() {
+            return;
+        }
+        let host_pool = shell
+            .lease
+            .as_ref()
+            .map(|lease| Arc::clone(&lease.host_pool));
+        self.idle_shells().push(place, shell);
+        if let Some(host_pool) = host_pool {
+            // An action that waits for a session can have that of the shell.
+            host_pool.changed.notify_one();
+        }
+    }
+
+    fn idle_shells(&self) -> MutexGuard<'_, IdleShells> {
+        let shells = self.shared.idle_shells.lock();
+        shells.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes an idle shell of a host whose sessions are all in use, so that another action gets its session.
+    ///
+    /// Returns false if there is none.
+    fn close_idle_shell(&self, host_pool: &Arc<HostPool>) -> bool {
+        let address = &host_pool.destination.address;
+        let is_here = |lease: &Lease| Arc::ptr_eq(&lease.host_pool, host_pool);
+        let found = self.idle_shells().take_on(address, is_here);
+        found.is_some_and(|shell| {
+            tokio::spawn(shell.close());
+            true
+        })
     }
 
     /// Runs a script in a shell that `line` starts, on the connection of a lease.
@@ -166,6 +221,8 @@ impl ConnectionPool {
     /// lost. No new connections are opened.
     pub async fn close(&self) {
         self.shared.closing.send_replace(true);
+        let idle = self.idle_shells().drain();
+        drop(idle);
         let host_pools: Vec<Arc<HostPool>> = {
             let host_pools = self.shared.host_pools.lock();
             let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
@@ -301,7 +358,9 @@ impl HostPool {
                 if let Some(failure) = awaited.as_ref().and_then(failure_of) {
                     return Err(failure);
                 }
-                let may_open = state.open.len() < state.max_connections.unwrap_or(MAX_CONNECTIONS);
+                let is_closing_shell = pool.close_idle_shell(self);
+                let max_connections = state.max_connections.unwrap_or(MAX_CONNECTIONS);
+                let may_open = !is_closing_shell && state.open.len() < max_connections;
                 if state.opening.is_none() && (may_open || state.open.is_empty()) {
                     state.opening = Some(self.open(pool));
                 }

@@ -5,6 +5,7 @@
 
 use super::engine::{Engine, NextAction, StepOutcome};
 use super::pending_batch::{BatchedState, Checkpoint, PendingBatch};
+use super::prefetch::note_present_modes;
 use super::result::ChunkStatus;
 use super::running::{
     ActionOwner, CallPurpose, PendingChanges, RunDecision, RunStage, RunningState,
@@ -118,9 +119,10 @@ impl Engine {
                 if let Some(batched) = changes {
                     let BatchedChanges {
                         pending,
-                        steps,
+                        mut steps,
                         warnings,
                     } = *batched;
+                    note_present_modes(&mut steps, facts);
                     for domain in &pending.touched {
                         facts.forget(domain);
                     }

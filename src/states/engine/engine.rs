@@ -214,6 +214,15 @@ impl Engine {
         now: Timestamp,
     ) -> NextAction {
         self.now = now;
+        let mut next = self.advance(facts, order_limit);
+        if let NextAction::Read(needed) = &mut next {
+            self.add_next_facts(needed, facts);
+        }
+        next
+    }
+
+    /// Advances all states until one needs an action.
+    fn advance(&mut self, facts: &mut FactCache, order_limit: Option<usize>) -> NextAction {
         loop {
             while let Some(place) = self.ready_parallel.pop_front() {
                 if let Some(next) = self.step_parallel(place, facts) {

@@ -7,6 +7,7 @@
 use super::arguments::{argument_warnings, call_arguments, callable_function, not_found_comment};
 use super::conditions::StateConditions;
 use super::engine::{Engine, NextAction, StepOutcome};
+use super::prefetch::note_present_modes;
 use super::retry::Retry;
 use super::running::{
     ActionOwner, CallPurpose, PendingChanges, RunDecision, RunStage, RunningState, failure_message,
@@ -256,7 +257,7 @@ impl Engine {
         decision: StateDecision,
         facts: &mut FactCache,
     ) -> Option<NextAction> {
-        let change_set = match decision {
+        let mut change_set = match decision {
             StateDecision::Done(outcome) => {
                 running.stage = RunStage::CheckCmd(outcome);
                 return None;
@@ -279,6 +280,7 @@ impl Engine {
             running.stage = RunStage::Evaluate(pending, Vec::new());
             return None;
         }
+        note_present_modes(&mut change_set.steps, facts);
         running.stage = RunStage::Applying(pending);
         Some(NextAction::Change {
             action: self.new_action(owner),

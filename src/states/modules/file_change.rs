@@ -21,6 +21,7 @@ pub(super) fn write_hidden(
         bytes: bytes.into(),
         like,
         secret,
+        present_mode: None,
     })
 }
 

@@ -6,6 +6,7 @@ mod ending;
 mod files;
 pub(crate) mod login;
 mod network;
+mod open_shells;
 mod people;
 mod routes;
 pub(crate) mod sshd;

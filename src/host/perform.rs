@@ -1,0 +1,58 @@
+//! Performs actions on an SSH host or in a container.
+//!
+//! Commands have a session of their own ([`remote_command`]), facts and changes go to a shell that stays open
+//! ([`remote_shell`]), and files are transferred by [`transfer`].
+
+use super::transport::Transport;
+use super::{
+    Action, ActionResult, CallControl, ConnectionPool, Exit, Location, ShellLogin, remote_command,
+    remote_shell, transfer,
+};
+
+impl ConnectionPool {
+    /// Performs an action, other than a command of the local machine.
+    ///
+    /// The result reports success and failure alike.
+    pub async fn perform(
+        &self,
+        location: &Location,
+        action: &Action,
+        call: CallControl,
+    ) -> ActionResult {
+        self.perform_as(location, None, action, call).await
+    }
+
+    /// Performs an action; facts and changes as the user of a login, if there is one.
+    pub async fn perform_as(
+        &self,
+        location: &Location,
+        login: Option<&ShellLogin>,
+        action: &Action,
+        call: CallControl,
+    ) -> ActionResult {
+        let transport = Transport::new(self, location);
+        match (location, action) {
+            (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
+                let why =
+                    "internal error: a local command was sent to the remote runner".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
+            (_, Action::Private(_)) => {
+                let why = "private files are only supported on this machine".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
+            (_, Action::Run(command)) => {
+                ActionResult::Run(remote_command::run(&transport, command, call).await)
+            }
+            (_, Action::Read(_) | Action::Change(_)) => {
+                remote_shell::perform(&transport, login, action, call).await
+            }
+            (Location::Local, _) => {
+                ActionResult::Transfer(transfer::transfer_locally(action).await)
+            }
+            _ => {
+                ActionResult::Transfer(transfer::transfer_remotely(&transport, action, call).await)
+            }
+        }
+    }
+}
