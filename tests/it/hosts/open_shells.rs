@@ -2,46 +2,42 @@
 //! that loses it or lies about it fails alone.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use unfurl::testing::exec::{LocalRunner, RunLimits, RunnerEvent};
 use unfurl::testing::host::change::{Change, CommandRun};
 use unfurl::testing::host::fact::{CommandSetting, Domain, Fact, FactReading, Probe, ProbeOutput};
 use unfurl::testing::host::{
-    Action, ActionResult, ChangeOutput, ConnectionPool, Destination, Exit, StopLevel,
+    Action, ActionRequest, ActionResult, CallControl, ChangeOutput, ConnectionPool, Destination,
+    Exit, Location, Question, StopLevel,
 };
 use unfurl::testing::system::machine::is_running;
 
 use super::cli::{hosts, options};
 use super::sshd::{Sshd, call, perform, pooled, run, sh};
+use crate::executors::{Users, sudo};
 use crate::support::{TestEnv, wait_for, wait_for_async};
 
-/// A line for the configuration of a server that counts its sessions: each adds a line to a file.
-fn counting(env: &TestEnv) -> String {
-    let count = env.work().join("sessions");
-    format!(
-        "ForceCommand echo session >> {}; exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"",
-        count.display()
-    )
+/// The number of sessions that a server has started.
+fn sessions(sshd: &Sshd) -> usize {
+    sshd.log().matches("Starting session").count()
 }
 
-fn sessions(env: &TestEnv) -> usize {
-    let text = fs::read_to_string(env.work().join("sessions")).unwrap_or_default();
-    text.lines().count()
+fn probe(text: &str) -> Fact {
+    Fact::Probe(Box::new(Probe {
+        text: text.to_owned(),
+        setting: CommandSetting::default(),
+        reads: Domain::All,
+    }))
 }
 
 async fn probes(pool: &ConnectionPool, host: &Destination, texts: &[&str]) -> Vec<ProbeOutput> {
-    let probe = |text: &&str| {
-        Fact::Probe(Box::new(Probe {
-            text: (*text).to_owned(),
-            setting: CommandSetting::default(),
-            reads: Domain::All,
-        }))
-    };
-    let action = Action::Read(texts.iter().map(probe).collect());
+    let action = Action::Read(texts.iter().map(|text| probe(text)).collect());
     let (_stop, call) = call();
     let ActionResult::Read(output) = perform(pool, host, &action, call).await else {
         panic!("facts give readings");
@@ -63,7 +59,7 @@ async fn change_until(
     pool: &ConnectionPool,
     host: &Destination,
     texts: &[&str],
-    call: unfurl::testing::host::CallControl,
+    call: CallControl,
 ) -> ChangeOutput {
     let changes = texts.iter().map(|text| Change::Run(CommandRun::new(*text)));
     let action = Action::Change(changes.collect());
@@ -81,8 +77,7 @@ async fn says(pool: &ConnectionPool, host: &Destination, text: &str) -> String {
 #[test]
 fn one_shell_serves_all_actions_whatever_their_commands_do() {
     requires!("sshd");
-    let env = TestEnv::new();
-    let sshd = Sshd::with(1, &[&counting(&env)]);
+    let sshd = Sshd::start();
     pooled(async |pool| {
         let host = sshd.host();
         // No command reads the requests, and no output is taken for an end.
@@ -117,14 +112,13 @@ fn one_shell_serves_all_actions_whatever_their_commands_do() {
         assert_eq!(changed.outputs[0].stdout.text().trim(), "100000");
         assert_eq!(changed.outputs.len(), 2);
     });
-    assert_eq!(sessions(&env), 1);
+    assert_eq!(sessions(&sshd), 1);
 }
 
 #[test]
 fn a_command_that_kills_its_shell_fails_and_the_next_action_works() {
     requires!("sshd");
-    let env = TestEnv::new();
-    let sshd = Sshd::with(1, &[&counting(&env)]);
+    let sshd = Sshd::start();
     pooled(async |pool| {
         let host = sshd.host();
         let killed = change(&pool, &host, &["kill -9 $PPID; sleep 5"]).await;
@@ -135,7 +129,7 @@ fn a_command_that_kills_its_shell_fails_and_the_next_action_works() {
         let killed = change(&pool, &host, &[grandparent]).await;
         insta::assert_snapshot!(killed.exit, @"the shell of the host ended early: ended by signal 9");
         assert_eq!(says(&pool, &host, "echo on").await, "on\n");
-        assert_eq!(sessions(&env), 2);
+        assert_eq!(sessions(&sshd), 2);
         // A shell that ended while it was idle is no failure.
         let shell: i32 = says(&pool, &host, "ps -o ppid= -p $PPID")
             .await
@@ -144,7 +138,7 @@ fn a_command_that_kills_its_shell_fails_and_the_next_action_works() {
             .unwrap();
         kill(Pid::from_raw(shell), Signal::SIGKILL).unwrap();
         assert_eq!(says(&pool, &host, "echo on").await, "on\n");
-        assert_eq!(sessions(&env), 3);
+        assert_eq!(sessions(&sshd), 3);
     });
 }
 
@@ -206,8 +200,7 @@ fn a_cancelled_change_ends_with_all_it_started_and_earlier_daemons_live_on() {
 #[test]
 fn actions_at_the_same_time_have_a_shell_each_and_idle_ones_take_no_session_from_others() {
     requires!("sshd");
-    let env = TestEnv::new();
-    let sshd = Sshd::with(1, &[&counting(&env), "MaxSessions 1"]);
+    let sshd = Sshd::with(1, &["MaxSessions 1"]);
     pooled(async |pool| {
         let host = sshd.host();
         for _ in 0..2 {
@@ -250,10 +243,56 @@ fn a_host_that_answers_nonsense_or_goes_away_fails_alone() {
     }
 }
 
+#[test]
+fn each_user_of_sudo_has_one_shell_and_gives_the_password_once() {
+    requires!("root", "sudo", "sshd");
+    let (sshd, users) = (Sshd::start(), Users::two(Some("hunter2")));
+    let mut host = sshd.host();
+    host.address.user.clone_from(&users.names[0]);
+    let place = Location::Ssh(Arc::new(host));
+    let runner = LocalRunner::start(RunLimits::default()).unwrap();
+    let perform = |password: Option<&str>, action: Action| {
+        let chain = sudo(&users.names[1], password);
+        let request = ActionRequest {
+            chain: Some(Arc::new(chain)),
+            ..ActionRequest::new(place.clone(), action)
+        };
+        runner.submit(1, request);
+        loop {
+            if let RunnerEvent::Ended(_, result) = runner.recv().unwrap() {
+                return result;
+            }
+        }
+    };
+    let asked = |refused| Exit::NeedsAnswer {
+        question: Question::Become(format!("{}@127.0.0.1:{}", users.names[0], sshd.port)),
+        refused,
+    };
+    let who = || Action::Read(vec![probe("id -un; cat")]);
+    assert_eq!(*perform(None, who()).exit(), asked(false));
+    assert_eq!(*perform(Some("wrong"), who()).exit(), asked(true));
+    let before = sessions(&sshd);
+    for _ in 0..3 {
+        let result = perform(Some("hunter2"), who());
+        let ActionResult::Read(output) = result else {
+            panic!("{result:?}");
+        };
+        let [FactReading::Probe(probed)] = output.readings.as_slice() else {
+            panic!("{output:?}");
+        };
+        let name = String::from_utf8_lossy(&probed.stdout);
+        assert_eq!(name.trim(), users.names[1], "{probed:?}");
+    }
+    let run = CommandRun::new("id -un; exit 3");
+    let changed = perform(Some("hunter2"), Action::Change(vec![Change::Run(run)]));
+    assert_eq!(*changed.exit(), Exit::Code(3), "{changed:?}");
+    assert_eq!(sessions(&sshd) - before, 1);
+}
+
 /// The programs that `strace` has seen to start on the server.
 struct Programs {
     strace: Child,
-    trace: std::path::PathBuf,
+    trace: PathBuf,
 }
 
 impl Programs {
@@ -263,7 +302,7 @@ impl Programs {
             .args(["-f", "-e", "trace=execve", "-o"])
             .arg(&trace)
             .args(["-p", &sshd.pid().to_string()])
-            .stderr(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let tracing = || {
@@ -309,7 +348,7 @@ fn a_file_costs_a_host_at_most_three_programs_and_its_start_files_run_once() {
     requires!("sshd", "strace", "root");
     for count in [1, 2] {
         let env = TestEnv::new();
-        let sshd = Sshd::with(count, &[&counting(&env)]);
+        let sshd = Sshd::with(count, &[]);
         let programs = Programs::of(&sshd, &env);
         let mut before = 0;
         let mut apply = |files: usize, text: &str| {
@@ -324,15 +363,11 @@ fn a_file_costs_a_host_at_most_three_programs_and_its_start_files_run_once() {
             all - std::mem::replace(&mut before, all)
         };
         let fixed = apply(1, "new");
-        let [new, same, changed] =
-            [(11, "new"), (11, "new"), (11, "other")].map(|(files, text)| apply(files, text));
-        let for_each = |programs: usize, files: usize| {
-            programs.saturating_sub(fixed) as f64 / (files * usize::from(count)) as f64
-        };
-        assert!(for_each(new, 10) <= 3.0, "{count}: {fixed} {new}");
-        assert!(for_each(same, 11) <= 0.5, "{count}: {fixed} {same}");
-        assert!(for_each(changed, 11) <= 3.5, "{count}: {fixed} {changed}");
-        assert_eq!(sessions(&env), 4 * usize::from(count));
-        assert!(Path::new(&env.work().join("out")).exists());
+        let spent = |programs: usize| programs.saturating_sub(fixed) / usize::from(count);
+        let new = apply(11, "new");
+        assert!(spent(new) <= 3 * 10, "{count}: {fixed} {new}");
+        let changed = apply(11, "other");
+        assert!(spent(changed) <= 3 * 11, "{count}: {fixed} {changed}");
+        assert_eq!(sessions(&sshd), 3 * usize::from(count));
     }
 }
