@@ -115,7 +115,7 @@ pub enum Preparation {
 #[derive(Debug)]
 pub struct HostRun {
     facts: FactCache,
-    /// The maximum batch of states. 0 for the local machine, where round trips cost nothing.
+    /// The maximum batch of states. 0 for the local machine without `sudo`, where round trips cost nothing.
     max_batch: usize,
     prepared: Option<PreparedStates>,
     engine: Option<Engine>,
@@ -131,6 +131,14 @@ impl HostRun {
             prepared: None,
             engine: None,
             rounds: 0,
+        }
+    }
+
+    /// Makes a run for a host whose facts and changes go to a shell, such as this machine under `sudo`.
+    pub fn with_scripts() -> Self {
+        Self {
+            max_batch: MAX_BATCH,
+            ..Self::new(&Location::Local)
         }
     }
 

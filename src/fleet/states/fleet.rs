@@ -61,9 +61,14 @@ pub enum MachineEnd {
 }
 
 impl FleetMachine {
-    fn new(host: StateHost) -> Self {
+    fn new(host: StateHost, has_sudo: bool) -> Self {
+        let run = if has_sudo {
+            HostRun::with_scripts()
+        } else {
+            HostRun::new(&host.location)
+        };
         Self {
-            run: HostRun::new(&host.location),
+            run,
             host,
             stage: MachineStage::Prepare,
             barrier: None,
@@ -174,7 +179,7 @@ impl<'a> Fleet<'a> {
                 .hosts
                 .iter()
                 .cloned()
-                .map(FleetMachine::new)
+                .map(|host| FleetMachine::new(host, request.sudo.is_some()))
                 .collect(),
             ready: VecDeque::new(),
             advancing: None,

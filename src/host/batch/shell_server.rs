@@ -30,8 +30,7 @@ pub(in crate::host) struct ShellRequest {
 }
 
 impl ShellRequest {
-    /// Returns the request to read facts or to make changes; none for other actions, and if a text has a zero byte,
-    /// which no shell can read.
+    /// Returns the request to read facts or to make changes; none for other actions.
     pub(in crate::host) fn of(action: &Action) -> Option<Self> {
         let script = match action {
             Action::Read(facts) => read_script::calls(facts),

@@ -281,6 +281,10 @@ impl Engine {
             return None;
         }
         note_present_modes(&mut change_set.steps, facts);
+        // States that run at the same time read again what was read before this change.
+        for domain in &pending.touched {
+            facts.forget(domain);
+        }
         running.stage = RunStage::Applying(pending);
         Some(NextAction::Change {
             action: self.new_action(owner),
