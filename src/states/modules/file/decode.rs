@@ -42,7 +42,7 @@ pub(super) fn decode(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         return unchanged("File is in the correct state.");
     }
     if call.mode == Mode::Apply && facts.target(parent(&real))?.is_none() {
-        return refuse(format!("No such file or directory: '{path}'"));
+        return refuse(format!("[Errno 2] No such file or directory: '{path}'"));
     }
     let known = old.is_some();
     let changes = Map::from_iter([

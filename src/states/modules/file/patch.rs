@@ -108,6 +108,11 @@ impl DesiredPatch {
         if call.name.is_empty() {
             return refuse("A file/directory to be patched is required");
         }
+        let written = call.text_or("options", "")?;
+        let Some(words) = shlex_split(&written, None) else {
+            return refuse(format!("`options: {written}` has a quote without an end"));
+        };
+        let (options, strip) = split_options(words, call.int("strip")?)?;
         let path = expand_home(call.name, facts)?;
         if !path.starts_with('/') {
             return refuse(format!("{path} is not an absolute path"));
@@ -128,11 +133,6 @@ impl DesiredPatch {
                 ));
             }
         }
-        let written = call.text_or("options", "")?;
-        let Some(words) = shlex_split(&written, None) else {
-            return refuse(format!("`options: {written}` has a quote without an end"));
-        };
-        let (options, strip) = split_options(words, call.int("strip")?)?;
         Ok(Self {
             bytes: patch_bytes(call, facts)?,
             is_folder: is_patched_folder,

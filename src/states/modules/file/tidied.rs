@@ -161,10 +161,11 @@ fn list_entries(
         "mtime" => 'T',
         _ => 'A',
     };
-    let follow = if call.flag("followlinks", false) {
-        "-L"
+    // A followed link may lead anywhere.
+    let (follow, domain) = if call.flag("followlinks", false) {
+        ("-L", Domain::All)
     } else {
-        "-P"
+        ("-P", Domain::Path(path.to_owned()))
     };
     let word = force_quote_word(path);
     // `%Y` of a followed link is its target, so `-xtype l` tells links; their size does not count.
@@ -174,7 +175,7 @@ fn list_entries(
          -o -type d -printf 'd 0 %{time}Y-%{time}m-%{time}d %p\\0' \
          -o -printf 'f %s %{time}Y-%{time}m-%{time}d %p\\0'"
     );
-    let probed = run_probe(facts, script, Domain::Path(path.to_owned()))?;
+    let probed = run_probe(facts, script, domain)?;
     let text = String::from_utf8_lossy(&probed.stdout);
     let Some((today, entries)) = text.split_once('\n') else {
         return refuse(format!(

@@ -136,7 +136,7 @@ impl<'a> IniEdit<'a> {
         }
         if !self.has_folder && self.call.mode == Mode::Apply {
             return refuse(format!(
-                "Unable to write file '{path}': its folder does not exist"
+                "Unable to write file '{path}'. Exception: [Errno 2] No such file or directory: '{path}'"
             ));
         }
         let is_secret = self.call.args.values().any(Value::has_sensitive);

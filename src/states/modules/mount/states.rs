@@ -105,7 +105,7 @@ fn change_error(ended: &StepsResult<'_>, count: usize, tolerated: Option<usize>)
 fn tolerant(command: Change) -> Change {
     match command {
         Change::Run(mut run) => {
-            run.good_codes = (1..=127).collect();
+            run.good_codes = (1..=255).collect();
             Change::Run(run)
         }
         other => other,

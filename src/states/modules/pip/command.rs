@@ -1,7 +1,6 @@
 //! The options of `pip install`, of the arguments of a state.
 
 use super::environment::PipProgram;
-use super::version::PythonVersion;
 use crate::host::change::{Change, CommandRun};
 use crate::states::{Halt, StateCall, refuse};
 use crate::text::quote_words;
@@ -94,11 +93,9 @@ pub(super) fn comma_list(call: &StateCall<'_>, key: &str) -> Result<Vec<String>,
 }
 
 /// Refuses the arguments that pip no longer has.
-fn check_removed_options(call: &StateCall<'_>, version: &str) -> Result<(), Halt> {
-    let version = PythonVersion::parse(version);
-    let is_newer = |limit| version > PythonVersion::parse(limit);
+fn check_removed_options(call: &StateCall<'_>) -> Result<(), Halt> {
     for key in ["use_wheel", "no_use_wheel"] {
-        if call.flag(key, false) && is_newer("9.0.3") {
+        if call.flag(key, false) {
             return refuse(format!(
                 "The '{key}' option is only supported in pip between 1.4 and 9.0.3."
             ));
@@ -130,9 +127,8 @@ fn check_removed_options(call: &StateCall<'_>, version: &str) -> Result<(), Halt
 pub(super) fn install_options(
     call: &StateCall<'_>,
     packages: &[String],
-    program: &PipProgram,
 ) -> Result<PipOptions, Halt> {
-    check_removed_options(call, &program.version)?;
+    check_removed_options(call)?;
     let mut options = PipOptions::default();
     options.push(["install"]);
     for file in comma_list(call, "requirements")? {
@@ -201,11 +197,12 @@ pub(super) fn pip_change(program: &PipProgram, options: PipOptions) -> Change {
     let text = format!("{} {}", program.words, quote_words(&options.words));
     let mut run = CommandRun::new(text.clone());
     run.setting = program.setting.clone();
+    run.touches = vec![program.domain.clone()];
     if !options.variables.is_empty() {
         run.shown = Some(text);
     }
     run.setting.env.extend(options.variables);
     // A state judges the exit code itself.
-    run.good_codes = (1..=127).collect();
+    run.good_codes = (1..=255).collect();
     Change::Run(run)
 }

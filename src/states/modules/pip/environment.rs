@@ -16,7 +16,6 @@ pub(super) struct PipProgram {
     pub(super) setting: CommandSetting,
     /// The part of the machine that the packages are in.
     pub(super) domain: Domain,
-    pub(super) version: String,
 }
 
 /// The packages of an environment: their versions by name.
@@ -74,12 +73,10 @@ impl PipProgram {
             let folder = env.clone().unwrap_or_default();
             setting.env.push(("VIRTUAL_ENV".to_owned(), folder));
         }
-        let version = lines.next().and_then(|line| line.split(' ').nth(1));
         Ok(Self {
             words: words.to_owned(),
             setting,
             domain,
-            version: version.unwrap_or_default().to_owned(),
         })
     }
 
@@ -129,17 +126,17 @@ fn environment_folder(path: &str) -> String {
         .to_owned()
 }
 
-/// Returns the script that prints the words to call pip, `folder` or an empty line, and its version.
+/// Returns the script that prints the words to call pip, and `folder` if the environment is one.
 fn find_script(env: Option<&str>) -> String {
     let Some(env) = env else {
-        return "for p in python3 python; do command -v $p >/dev/null && $p -m pip --version >/dev/null 2>&1 && { echo \"$p -m pip\"; echo; $p -m pip --version; exit; }; done; exit 1"
+        return "for p in python3 python; do command -v $p >/dev/null && $p -m pip --version >/dev/null 2>&1 && { echo \"$p -m pip\"; exit; }; done; exit 1"
             .to_owned();
     };
     let word = force_quote_word(env);
     // The words are quoted with `'`, so a path with that sign is refused.
     format!(
         "e={word}; case $e in *\\'*) echo \"The path $e has a quote\"; exit 1;; esac\n\
-         run() {{ echo \"'$1' $2\"; echo \"$3\"; \"$1\" $2 --version; }}\n\
+         run() {{ echo \"'$1' $2\"; echo \"$3\"; }}\n\
          if [ -d \"$e\" ]; then for p in \"$e/python\" \"$e/bin/python\"; do [ -f \"$p\" ] && [ -x \"$p\" ] && {{ run \"$p\" '-m pip' folder; exit; }}; done\n\
          echo \"Could not find a pip binary in virtualenv $e\"; exit 1\n\
          elif [ -f \"$e\" ] && [ -x \"$e\" ]; then case ${{e##*/}} in *python*) run \"$e\" '-m pip' '';; *) run \"$e\" '' '';; esac\n\

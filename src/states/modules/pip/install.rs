@@ -63,7 +63,7 @@ fn install_files(
             "Package will be installed in editable mode (i.e. setuptools \"develop mode\") from {editable}."
         ));
     }
-    let options = install_options(call, &[], program)?;
+    let options = install_options(call, &[])?;
     let step = with_requirements(call, pip_change(program, options), facts)?;
     let planned = StateOutcome::planned(planned.join(" "));
     act_on_outputs(planned, vec![step], move |ended, _| {
@@ -166,7 +166,7 @@ fn install_packages(
         return done(planned);
     }
     let names: Vec<String> = targets.iter().map(|it| it.written.clone()).collect();
-    let options = install_options(call, &names, program)?;
+    let options = install_options(call, &names)?;
     let step = pip_change(program, options);
     let program = program.clone();
     act_on_outputs(planned, vec![step], move |ended, facts| {

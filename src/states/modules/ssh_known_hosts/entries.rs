@@ -68,7 +68,10 @@ pub(super) fn found_lines(text: &str, kind: Option<&str>) -> Vec<usize> {
     let mut lines = text.lines();
     let mut numbers = Vec::new();
     while let (Some(comment), Some(entry)) = (lines.next(), lines.next()) {
-        let number = comment.rsplit(' ').next().and_then(|it| it.parse().ok());
+        let number = comment
+            .split_whitespace()
+            .last()
+            .and_then(|it| it.parse().ok());
         let found = entry.split_whitespace().rev().nth(1);
         if let Some(number) = number.filter(|_| kind.is_none() || kind == found) {
             numbers.push(number);
@@ -83,7 +86,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_host_are_found_by_kind() {
-        let text = "# Host a found: line 3\na ssh-rsa AAAA\n# Host a found: line 7\n|1|x= ssh-ed25519 AAAA\n";
+        let text = "# Host a found: line 3 \na ssh-rsa AAAA\n# Host a found: line 7\n|1|x= ssh-ed25519 AAAA\n";
         assert_eq!(found_lines(text, None), [3, 7]);
         assert_eq!(found_lines(text, Some("ssh-ed25519")), [7]);
         let hosts = parse_hosts(text, "md5").unwrap();

@@ -158,7 +158,7 @@ accumulated-file:
     - template: jinja
 accumulated-requiring:
   file.managed:
-    - name: /srv/accumulated2
+    - name: /srv/differs/accumulated2
     - contents: x
     - require:
       - file: accumulated-required

@@ -77,7 +77,7 @@ ini-options-absent:
         none: [x]
 ini-option-top-absent:
   ini.options_absent:
-    - name: /srv/ini/absent2.ini
+    - name: /srv/differs/absent2.ini
     - sections:
         top: gone
 ini-options-absent-no-file:
@@ -87,7 +87,7 @@ ini-options-absent-no-file:
         one: [a]
 ini-sections-present:
   ini.sections_present:
-    - name: /srv/ini/sections.ini
+    - name: /srv/differs/sections.ini
     - sections: [one, two]
 ini-sections-absent:
   ini.sections_absent:

@@ -89,7 +89,7 @@ known-both:
 known-no-enc:
   ssh_known_hosts.present:
     - name: enc.example.test
-    - config: /srv/known/enc
+    - config: /srv/differs/enc
     - key: {{ key1 }}
     - hash_known_hosts: false
 known-absent:

@@ -97,7 +97,6 @@ mount-watching:
     - name: /srv/mount/regex
     - device: present
     - fstype: tmpfs
-    - opts: [nosuid]
     - persist: false
     - watch:
       - test: mount-change

@@ -33,7 +33,7 @@ bad line
 /dev/none8 /srv/mount/folder8 ext4 defaults 0 0
 END
 
-mkdir /srv/ini && cd /srv/ini
+mkdir /srv/ini /srv/differs && cd /srv/ini
 printf 'top = 1\n; note\nother=2\n\n[first]\nkey = old\n# about kept\nkept=same\nlong = a\n  b\nstrange\n\n[second]\nk : v\n' >app.ini
 printf 'top = 1\n[first]\nkey = value\nextra = x\n[second]\na = b\n' >strict.ini
 printf '[one]\na:1\n' >colon.ini
@@ -41,8 +41,8 @@ printf '[one]\na=1\nb=2\n' >tight.ini
 printf '[one]\n# port = 80\n#host = x\nlast = 1\n' >commented.ini
 printf '\n[one]\na = 1\n' >known.ini
 printf '[one]\na = 1\nb = 2\n[two]\nc = 3\n' >absent.ini
-printf 'top = gone\nother = 1\n' >absent2.ini
-printf '[one]\na = 1\n' >sections.ini
+printf 'top = gone\nother = 1\n' >/srv/differs/absent2.ini
+printf '[one]\na = 1\n' >/srv/differs/sections.ini
 printf 'top = 1\n[one]\na = 1\n# c\n[two]\nb = 2\n' >sections2.ini
 
 useradd -m nobody2
@@ -97,3 +97,40 @@ python3 -m zipfile -e /usr/share/python-wheels/pip-*.whl /srv/venv/lib/python3*/
 /srv/venv/bin/python -m pip -q install --no-index --find-links . known==1.0 old_name==1.0 stale==1.0 leaving
 printf '#!/bin/sh\nexec /srv/venv/bin/python -m pip "$@"\n' >/srv/venv/bin/pip
 chmod 755 /srv/venv/bin/pip
+
+mkdir /srv/home
+groupadd -g 4002 g2 && groupadd g3 && groupadd g5
+usermod -a -G g3 games
+for name in u2 u3 u7; do useradd -m -d /srv/home/$name -s /bin/sh $name; done
+usermod -G games u3
+printf '# kept\n7 * * * * echo kept\n# Lines below here are managed by Salt, do not edit\n# SALT_CRON_IDENTIFIER:ID1\n1 * * * * echo old\n1 * * * * echo same\n2 * * * * echo gone\nOLD=1\n' | crontab -
+
+mkdir -p /srv/archive/one/sub && cd /srv/archive
+echo a >one/a && echo b >one/sub/b
+tar -czf one.tar.gz one
+(cd one && tar -cf ../flat.tar a sub)
+python3 -m zipfile -c one.zip one/a one/sub
+rm -r one
+
+mkdir -p /srv/git/full && cd /srv/git
+touch full/file
+git config --global user.name own && git config --global user.email own@example.test
+git config --global --add safe.directory '*'
+export GIT_AUTHOR_DATE='2020-01-01T00:00:00Z' GIT_COMMITTER_DATE='2020-01-01T00:00:00Z'
+git init -q -b main origin && cd origin
+echo 1 >file && git add file && git commit -q -m one && git tag v1
+git clone -q /srv/git/origin /srv/git/old
+echo 2 >file && git commit -q -a -m two
+
+mkdir /srv/cmd && chmod 777 /srv/cmd
+
+mkdir -p /srv/debs && cd /srv/debs
+for name in own two three; do
+  mkdir -p $name/DEBIAN
+  printf 'Package: %s\nVersion: 1.0\nArchitecture: all\nMaintainer: own <own@example.test>\nDescription: own\n' $name >$name/DEBIAN/control
+  dpkg-deb -b $name ${name}_1.0_all.deb >/dev/null
+done
+dpkg -i two_1.0_all.deb three_1.0_all.deb >/dev/null
+
+echo 'deb http://old.example.test/debian stable main' >/etc/apt/sources.list.d/old.list
+echo 'deb http://gone.example.test/debian stable main' >/etc/apt/sources.list.d/gone.list
