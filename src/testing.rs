@@ -6,11 +6,12 @@
 /// Items of the crate's module `states`, re-exported for tests.
 pub mod states {
     pub use crate::states::{
-        ActionId, Aggregation, ChangeOutcome, Chunk, CompileError, CompileRequest, CompiledStates,
-        Engine, EngineOptions, FactCache, FileRoots, FileRootsError, Halt, LinkTarget, LowData,
-        MinionData, Mode, ModuleContext, NextAction, OrderEntry, RenderTemplate, Requisite,
-        RequisiteLink, RunOrdering, StateCall, StateDecision, StateOutcome, StateRenderer,
-        StateResult, StateSummary, StateTargets, TemplateRequest, Timestamp, compile, find,
+        ActionId, Aggregation, ChangeOutcome, Chunk, CompileError, CompilePurpose, CompileRequest,
+        CompiledStates, Engine, EngineOptions, FactCache, FileRoots, FileRootsError, Halt,
+        LinkTarget, LowData, MinionData, Mode, ModuleContext, NextAction, OrderEntry,
+        RenderTemplate, Requisite, RequisiteLink, RunOrdering, StateCall, StateDecision,
+        StateOutcome, StateRenderer, StateResult, StateSummary, StateTargets, TemplateRequest,
+        Timestamp, compile, find,
     };
 }
 

@@ -18,8 +18,8 @@ use crate::host::{Action, ActionResult, Command, Location, Program, UnavailableO
 use crate::name::Status;
 use crate::plan::CheckAbility;
 use crate::states::{
-    ActionId, Chunk, CompileInput, EngineOptions, HostRun, Mode, NextAction, Preparation,
-    PreparedStates, RunOrdering, StateResult, StateSummary, StateTargets, Timestamp,
+    ActionId, Chunk, CompileInput, CompilePurpose, EngineOptions, HostRun, Mode, NextAction,
+    Preparation, PreparedStates, RunOrdering, StateResult, StateSummary, StateTargets, Timestamp,
     reverse_states, to_value,
 };
 use crate::task::{
@@ -156,6 +156,7 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
         options: Map::new().into(),
         targets,
         ordering,
+        purpose: CompilePurpose::Run,
     })
 }
 

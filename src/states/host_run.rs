@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use super::compile::{CompileError, CompileRequest, CompiledStates, StateTargets, compile};
+use super::compile::{
+    CompileError, CompilePurpose, CompileRequest, CompiledStates, StateTargets, compile,
+};
 use super::engine::{ActionId, Engine, EngineOptions, NextAction, StateResult, Timestamp};
 use super::fact_cache::FactCache;
 use super::low_data::{ChunkIndex, LowData};
@@ -33,6 +35,7 @@ pub struct CompileInput {
     pub options: Value,
     pub targets: StateTargets,
     pub ordering: RunOrdering,
+    pub purpose: CompilePurpose,
 }
 
 /// The compiled states of one machine, ready to run.
@@ -79,6 +82,7 @@ impl CompileInput {
         let request = CompileRequest {
             targets: self.targets.clone(),
             ordering: self.ordering,
+            purpose: self.purpose,
             exclude: Vec::new(),
         };
         let compiled = compile(&request, &renderer, facts)?;
@@ -295,6 +299,7 @@ mod tests {
             options: Map::new().into(),
             targets: StateTargets::Sls(vec!["a".to_owned()]),
             ordering: RunOrdering::Classic,
+            purpose: CompilePurpose::Run,
         }
     }
 

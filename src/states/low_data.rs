@@ -85,6 +85,8 @@ pub struct RequisiteLink {
     /// The requisite as written, such as `{"cmd": "tgt"}` or `"tgt"`. Null if another state names this one in its
     /// `listen_in`: like Salt, low data then does not show the requisite.
     pub written: Value,
+    /// How often low data shows the requisite: Salt repeats the first entries of a list of `_in` requisites.
+    pub repeats: u32,
     /// The source position of the requisite.
     pub span: Span,
 }

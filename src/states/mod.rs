@@ -27,7 +27,7 @@ mod slot;
 mod state_function;
 
 pub use compile::{
-    CompileError, CompileRequest, CompiledStates, OrderEntry, StateTargets, compile,
+    CompileError, CompilePurpose, CompileRequest, CompiledStates, OrderEntry, StateTargets, compile,
 };
 pub use engine::{
     ActionId, Aggregation, Engine, EngineOptions, NextAction, StateResult, StateSummary, Timestamp,

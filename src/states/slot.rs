@@ -11,19 +11,15 @@ const SLOT_PREFIX: &str = "__slot__:";
 
 /// Whether any argument contains a slot.
 pub(crate) fn has_slots(args: &Map) -> bool {
-    let is_slot = |value: &Value| {
-        value
-            .as_str()
-            .is_some_and(|text| text.starts_with(SLOT_PREFIX))
-    };
-    let in_map = |map: &Map| map.values().any(is_slot);
+    let is_in_value = |value: &Value| value.as_str().is_some_and(is_slot);
+    let in_map = |map: &Map| map.values().any(is_in_value);
     args.values().any(|value| match value.reveal() {
         Value::Map(map) => in_map(map),
         Value::List(items) => items.iter().any(|item| match item.reveal() {
             Value::Map(map) => in_map(map),
-            other => is_slot(other),
+            other => is_in_value(other),
         }),
-        other => is_slot(other),
+        other => is_in_value(other),
     })
 }
 
@@ -35,7 +31,7 @@ pub(crate) fn fill_slots(
 ) -> Result<Map, Halt> {
     let text = |value: &Value| -> Result<Value, Halt> {
         match value.as_str() {
-            Some(text) if text.starts_with(SLOT_PREFIX) => evaluate_slot(text, context, facts),
+            Some(text) if is_slot(text) => evaluate_slot(text, context, facts),
             _ => Ok(value.clone()),
         }
     };
@@ -65,6 +61,21 @@ pub(crate) fn fill_slots(
     args.iter()
         .map(|(key, value)| Ok((Arc::clone(key), fill(value)?)))
         .collect()
+}
+
+/// Returns true for a text that is a slot.
+pub(crate) fn is_slot(text: &str) -> bool {
+    text.starts_with(SLOT_PREFIX)
+}
+
+/// Evaluates the slot that stands for the name of a state.
+pub(crate) fn fill_name(
+    name: &str,
+    context: &ModuleContext,
+    facts: &FactCache,
+) -> Result<Arc<str>, Halt> {
+    let value = evaluate_slot(name, context, facts)?;
+    Ok(value.redacted().to_string().into())
 }
 
 /// Evaluates one slot. A text that is not a valid slot stays unchanged.

@@ -39,8 +39,13 @@ pub struct StateFunction {
     pub about: &'static str,
     /// The required arguments besides `name`, separated by spaces.
     required: &'static str,
-    /// The optional arguments, separated by spaces; `*` allows any. Other arguments cause a warning.
+    /// The optional arguments, separated by spaces; `*` allows any. Other arguments are errors.
     optional: &'static str,
+    /// The arguments of Salt without support here, separated by spaces. A value that is not false is an error.
+    unsupported: &'static str,
+    /// Says whether Salt's function accepts arguments of any name and ignores those that it does not know. Such an
+    /// argument causes a warning, or an error if it looks like a misspelt one.
+    accepts_more: bool,
     pub reverse: Reverse,
 }
 
@@ -53,6 +58,8 @@ impl StateFunction {
             about: "",
             required: "",
             optional: "",
+            unsupported: "",
+            accepts_more: false,
             reverse: Reverse::NoOp,
         }
     }
@@ -68,6 +75,21 @@ impl StateFunction {
 
     pub(crate) const fn options(self, optional: &'static str) -> Self {
         Self { optional, ..self }
+    }
+
+    pub(crate) const fn unsupported(self, unsupported: &'static str) -> Self {
+        Self {
+            unsupported,
+            ..self
+        }
+    }
+
+    /// Marks the function as one that accepts arguments of any name in Salt.
+    pub(crate) const fn accepts_more(self) -> Self {
+        Self {
+            accepts_more: true,
+            ..self
+        }
     }
 
     /// Sets the function of the same module that undoes this one.
@@ -95,6 +117,16 @@ impl StateFunction {
     /// Whether the function declares this argument.
     pub fn takes(&self, key: &str) -> bool {
         self.required().chain(self.optional()).any(|it| it == key)
+    }
+
+    /// Returns true for an argument of Salt's function that has no support here.
+    pub fn lacks(&self, key: &str) -> bool {
+        self.unsupported.split_whitespace().any(|it| it == key)
+    }
+
+    /// Returns true if an argument without a meaning is no error.
+    pub fn takes_more(&self) -> bool {
+        self.accepts_more || self.takes_any()
     }
 
     /// Whether the function accepts any argument.

@@ -7,7 +7,8 @@ use super::choose_hosts::StateHost;
 use super::request::{StateSelection, StatesRequest};
 use super::roots::FolderRoots;
 use crate::states::{
-    Aggregation, CompileInput, EngineOptions, FileRoots, FileRootsError, Mode, StateTargets,
+    Aggregation, CompileInput, CompilePurpose, EngineOptions, FileRoots, FileRootsError, Mode,
+    StateTargets,
 };
 use crate::value::{Map, Value};
 use crate::yaml::emit;
@@ -59,6 +60,11 @@ impl<'a> StatesCompiler<'a> {
                 StateSelection::Single { .. } => StateTargets::Sls(vec![TYPED_SLS.to_owned()]),
             },
             ordering: source.ordering,
+            purpose: if self.is_compile_only {
+                CompilePurpose::Show
+            } else {
+                CompilePurpose::Run
+            },
         }
     }
 

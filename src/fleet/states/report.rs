@@ -60,6 +60,7 @@ fn unmatched_result() -> StateResult {
         state: "no".into(),
         id: "states".into(),
         name: "states".into(),
+        slot_name: None,
         fun: "None".into(),
         sls: None,
         number: 0,

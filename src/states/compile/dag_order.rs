@@ -7,12 +7,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::lower::OrderNumber;
+use super::draft::OrderNumber;
 use super::problem::StateFileProblem;
 use super::watching::effective_kind;
 use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::states::{ChunkIndex, LinkTarget, LowData, Requisite};
+use crate::states::{ChunkIndex, LinkTarget, LowData, Requisite, RunOrdering};
 use crate::value::FoldMap;
 
 /// A position in the run order: a chunk's run, or the test run of a chunk that is the target of a `prereq`.
@@ -98,6 +98,16 @@ pub(super) fn order(
     graph.sort()
 }
 
+/// Returns true for a requisite that does not decide when a chunk runs. Salt up to 3007 does not call the targets of
+/// `onfail_all`.
+pub(super) fn is_passed_over(kind: Requisite, ordering: RunOrdering) -> bool {
+    match kind {
+        Requisite::Listen => true,
+        Requisite::OnfailAll => ordering == RunOrdering::Classic,
+        _ => false,
+    }
+}
+
 impl OrderGraph<'_> {
     /// Reads the links of all chunks in order of declaration and fills the graph.
     fn read_links(&mut self) {
@@ -109,7 +119,7 @@ impl OrderGraph<'_> {
             let mut links: Vec<(Requisite, u32)> = chunk
                 .links
                 .iter()
-                .filter(|link| link.kind != Requisite::Listen)
+                .filter(|link| !is_passed_over(link.kind, self.low.ordering))
                 .filter_map(|link| match link.target {
                     LinkTarget::Set(set) => Some((effective_kind(chunk, link.kind), set)),
                     LinkTarget::Missing => None,

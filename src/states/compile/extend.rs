@@ -15,7 +15,7 @@ use super::high_data::{
 use super::keywords::RequisiteKeyword;
 use super::problem::StateFileProblem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::states::Requisite;
+use crate::states::{Requisite, RunOrdering};
 use crate::value::{FoldMap, Value};
 
 /// The Salt environment (`saltenv`) of all state files.
@@ -214,12 +214,20 @@ type StateKey = (Arc<str>, Arc<str>);
 /// Collects the extensions that `_in` requisites, `use` and `use_in` produce.
 struct Injector<'a> {
     high: &'a HighData,
+    ordering: RunOrdering,
     names: NameIndex,
     /// States by the value of their `name` argument.
     by_name: Option<FoldMap<Arc<str>, StateKey>>,
     by_sls: Option<FoldMap<Arc<str>, Vec<StateKey>>>,
     extensions: IndexMap<Arc<str>, IdDeclaration>,
     problems: &'a mut Diagnostics,
+}
+
+/// The states that an entry of a requisite list names.
+struct RequisiteTargets {
+    states: Vec<StateKey>,
+    /// Says whether the entry names all states of an SLS.
+    is_sls: bool,
 }
 
 /// The state that declares the `_in` requisite, `use` or `use_in`.
@@ -233,9 +241,15 @@ struct InjectionOrigin<'a> {
 impl HighData {
     /// Turns every `_in` requisite, `use` and `use_in` into an extension of its target, then merges these
     /// extensions. Skips the keywords in `disabled` (S31).
-    pub(super) fn inject(&mut self, disabled: &[String], problems: &mut Diagnostics) {
+    pub(super) fn inject(
+        &mut self,
+        ordering: RunOrdering,
+        disabled: &[String],
+        problems: &mut Diagnostics,
+    ) {
         let mut injector = Injector {
             high: self,
+            ordering,
             names: NameIndex::default(),
             by_name: None,
             by_sls: None,
@@ -274,6 +288,12 @@ impl Injector<'_> {
                     | RequisiteKeyword::Use
                     | RequisiteKeyword::UseIn),
                 ) => word,
+                // Salt up to 3007 shows both sides of a `prereq`.
+                Some(word @ RequisiteKeyword::Direct(Requisite::Prereq))
+                    if self.ordering == RunOrdering::Classic =>
+                {
+                    word
+                }
                 Some(_) => continue,
             };
             if disabled.iter().any(|name| name == word.as_str()) {
@@ -281,58 +301,108 @@ impl Injector<'_> {
             }
             match &first.value {
                 ArgumentValue::Requisites(_, requisites) => {
-                    for requisite in requisites {
-                        self.inject_requisite(origin, word, &requisite.written, requisite.span);
-                    }
+                    self.inject_requisites(origin, word, requisites);
                 }
                 ArgumentValue::Value(value @ Value::Map(_)) => {
-                    self.inject_requisite(origin, word, value, first.span);
+                    let targets = self.resolve_requisite(origin, value, first.span);
+                    for target in targets.iter().flat_map(|found| &found.states) {
+                        self.inject_into(origin, word, target, (1, first.span));
+                    }
                 }
                 ArgumentValue::Value(_) => {}
             }
         }
     }
 
-    fn inject_requisite(
+    /// Adds the requisites of a list. For each entry, Salt adds those of the entries before it again, back to the last
+    /// entry that names an SLS.
+    fn inject_requisites(
         &mut self,
         origin: &InjectionOrigin<'_>,
         word: RequisiteKeyword,
-        written: &Value,
-        span: Span,
+        requisites: &[RequisiteEntry],
     ) {
-        let pairs: Vec<StateKey> = match written {
-            Value::Str(text) => self.resolve_bare_name(text).into_iter().collect(),
-            Value::Map(map) => {
-                let pairs = map.iter().filter_map(|(module, id)| match id {
-                    Value::Str(id) => Some((Arc::clone(id), Arc::clone(module))),
-                    _ => None,
-                });
-                // In a list item with several keys, Salt uses only the first.
-                pairs.take(1).collect()
-            }
-            _ => return,
-        };
-        for (id, mut module) in pairs {
-            if let Some((short, _)) = module.split_once('.') {
-                let problem = StateFileProblem::RequisiteDot {
-                    key: Arc::clone(&module),
-                    short: short.to_owned(),
-                    id: Arc::clone(origin.id),
-                    sls: Arc::clone(&origin.body.sls),
-                };
-                self.problems
-                    .push(Diagnostic::error(problem).label(span, ""));
-                module = short.into();
-            }
-            let targets = if &*module == "sls" {
-                self.states_of_sls(&id)
-            } else {
-                vec![(id, module)]
-            };
-            for target in targets {
-                self.inject_into(origin, word, &target, span);
+        let found: Vec<Option<RequisiteTargets>> = requisites
+            .iter()
+            .map(|requisite| self.resolve_requisite(origin, &requisite.written, requisite.span))
+            .collect();
+        let mut repeats = 0;
+        let mut counted = Vec::with_capacity(found.len());
+        for targets in found.iter().rev() {
+            repeats += u32::from(targets.is_some());
+            counted.push(repeats);
+            if targets.as_ref().is_some_and(|targets| targets.is_sls) {
+                repeats = 0;
             }
         }
+        for ((targets, repeats), requisite) in
+            found.iter().zip(counted.iter().rev()).zip(requisites)
+        {
+            for target in targets.iter().flat_map(|targets| &targets.states) {
+                self.inject_into(origin, word, target, (*repeats, requisite.span));
+            }
+        }
+    }
+
+    /// Resolves an entry to the states that it names. Returns `None` for an entry that names none.
+    fn resolve_requisite(
+        &mut self,
+        origin: &InjectionOrigin<'_>,
+        written: &Value,
+        span: Span,
+    ) -> Option<RequisiteTargets> {
+        let (id, mut module) = match written {
+            Value::Str(text) => self.resolve_bare_name(text)?,
+            // In a list item with several keys, Salt uses only the first.
+            Value::Map(map) => {
+                let (module, id) = map.first()?;
+                let Value::Str(id) = id else {
+                    self.report_nameless(origin, module, id, span);
+                    return None;
+                };
+                (Arc::clone(id), Arc::clone(module))
+            }
+            _ => return None,
+        };
+        if let Some((short, _)) = module.split_once('.') {
+            let problem = StateFileProblem::RequisiteDot {
+                key: Arc::clone(&module),
+                short: short.to_owned(),
+                id: Arc::clone(origin.id),
+                sls: Arc::clone(&origin.body.sls),
+            };
+            self.problems
+                .push(Diagnostic::error(problem).label(span, ""));
+            module = short.into();
+        }
+        let is_sls = &*module == "sls";
+        let states = if is_sls {
+            self.states_of_sls(&id)
+        } else {
+            vec![(id, module)]
+        };
+        Some(RequisiteTargets { states, is_sls })
+    }
+
+    /// Reports an entry whose value cannot be the name of a state.
+    fn report_nameless(
+        &mut self,
+        origin: &InjectionOrigin<'_>,
+        module: &str,
+        name: &Value,
+        span: Span,
+    ) {
+        if module == "sls" {
+            return;
+        }
+        let problem = StateFileProblem::CannotExtend {
+            id: format!("{module}: {name}").into(),
+            env: BASE_ENV.into(),
+            sls: Arc::clone(&origin.body.sls),
+        };
+        let diagnostic = Diagnostic::error(problem).label(span, "");
+        self.problems
+            .push(diagnostic.help("write the ID or the name of a state"));
     }
 
     /// Resolves a bare text to a state: the first state of the ID with this text, or else the last state with
@@ -358,7 +428,7 @@ impl Injector<'_> {
         origin: &InjectionOrigin<'_>,
         word: RequisiteKeyword,
         target: &StateKey,
-        span: Span,
+        (repeats, span): (u32, Span),
     ) {
         let (id, module) = target;
         match word {
@@ -384,28 +454,44 @@ impl Injector<'_> {
                     self.add(&to, module, origin.body, arguments);
                 }
             }
-            RequisiteKeyword::In(kind) => self.add_requisite(origin, kind, target, span),
+            RequisiteKeyword::In(kind) => {
+                let requisite = RequisiteEntry::of(origin.module, origin.id, repeats, span);
+                let word = RequisiteKeyword::Direct(kind);
+                self.add_requisite(origin, word, target, requisite);
+                if (kind, self.ordering) == (Requisite::Prereq, RunOrdering::Classic) {
+                    let requisite = RequisiteEntry::of(module, id, repeats, span);
+                    let own = (Arc::clone(origin.id), Arc::clone(origin.module));
+                    self.add_requisite(origin, RequisiteKeyword::Prerequired, &own, requisite);
+                }
+            }
+            RequisiteKeyword::Direct(Requisite::Prereq) => {
+                for found in self.names.find(self.high, id, module, Lookup::Strict) {
+                    let requisite = RequisiteEntry::of(origin.module, origin.id, repeats, span);
+                    let target = (found, Arc::clone(module));
+                    self.add_requisite(origin, RequisiteKeyword::Prerequired, &target, requisite);
+                }
+            }
             _ => {}
         }
     }
 
-    /// Adds a requisite on the state `origin` to the extension of the target.
+    /// Adds a requisite to the extension of the target, on behalf of the state `origin`.
     fn add_requisite(
         &mut self,
         origin: &InjectionOrigin<'_>,
-        kind: Requisite,
+        word: RequisiteKeyword,
         target: &StateKey,
-        span: Span,
+        requisite: RequisiteEntry,
     ) {
         let (id, module) = target;
-        let requisite = RequisiteEntry::of(origin.module, origin.id, span);
+        let span = requisite.span;
         let state = self.extension_mut(id, module, origin.body);
         let known = state.items.iter_mut().find_map(|item| {
             match item {
                 StateItem::Arguments(arguments) => arguments.first_mut(),
                 StateItem::Function(..) => None,
             }
-            .filter(|argument| &*argument.key == kind.as_str())
+            .filter(|argument| &*argument.key == word.as_str())
         });
         if let Some(StateArgument {
             value: ArgumentValue::Requisites(_, requisites),
@@ -416,9 +502,11 @@ impl Injector<'_> {
             return;
         }
         state.items.push(StateItem::Arguments(vec![StateArgument {
-            key: kind.as_str().into(),
-            value: ArgumentValue::Requisites(RequisiteKeyword::Direct(kind), vec![requisite]),
+            key: word.as_str().into(),
+            value: ArgumentValue::Requisites(word, vec![requisite]),
             span,
+            key_span: span,
+            is_copied: false,
         }]));
     }
 
@@ -447,7 +535,15 @@ impl Injector<'_> {
                 !own && !has(&argument.key)
             })
         });
-        copied.cloned().collect()
+        let mut copied: Vec<StateItem> = copied.cloned().collect();
+        for item in &mut copied {
+            if let StateItem::Arguments(arguments) = item {
+                for argument in arguments {
+                    argument.is_copied = true;
+                }
+            }
+        }
+        copied
     }
 
     fn add(

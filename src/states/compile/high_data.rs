@@ -69,6 +69,9 @@ pub(super) struct StateArgument {
     pub(super) value: ArgumentValue,
     /// The source position of the value.
     pub(super) span: Span,
+    pub(super) key_span: Span,
+    /// Says whether `use` copied the argument from another state.
+    pub(super) is_copied: bool,
 }
 
 /// The value of an argument. Requisite lists keep the source positions of their entries.
@@ -83,6 +86,8 @@ pub(super) enum ArgumentValue {
 pub(super) struct RequisiteEntry {
     /// The written form, such as `{"test": "a"}` or `"a"`.
     pub(super) written: Value,
+    /// How often low data shows the entry.
+    pub(super) repeats: u32,
     pub(super) span: Span,
 }
 
@@ -119,6 +124,7 @@ impl StateArgument {
             (Some(word), Value::List(items)) => {
                 let requisite = |written: &Value| RequisiteEntry {
                     written: written.clone(),
+                    repeats: 1,
                     span,
                 };
                 ArgumentValue::Requisites(word, items.iter().map(requisite).collect())
@@ -129,6 +135,8 @@ impl StateArgument {
             key,
             value: argument_value,
             span,
+            key_span: span,
+            is_copied: false,
         }
     }
 
@@ -145,10 +153,11 @@ impl StateArgument {
 
 impl RequisiteEntry {
     /// Makes a requisite entry of the form `{state: id}`.
-    pub(super) fn of(state: &Arc<str>, id: &Arc<str>, span: Span) -> Self {
+    pub(super) fn of(state: &Arc<str>, id: &Arc<str>, repeats: u32, span: Span) -> Self {
         let pair = (Arc::clone(state), Value::Str(Arc::clone(id)));
         Self {
             written: Value::from(Map::from_iter([pair])),
+            repeats,
             span,
         }
     }
@@ -447,8 +456,7 @@ impl SlsReader<'_> {
         let item = |node: &Node| match node.kind() {
             NodeKind::Str(text) => Some(StateItem::Function(Arc::clone(text), node.span())),
             NodeKind::Map(map) if !map.is_empty() => {
-                let argument =
-                    |(key, entry): (&Arc<str>, &MapEntry)| parse_argument(key, &entry.value);
+                let argument = |(key, entry): (&Arc<str>, &MapEntry)| parse_argument(key, entry);
                 Some(StateItem::Arguments(map.iter().map(argument).collect()))
             }
             _ => None,
@@ -462,11 +470,13 @@ fn is_falsy(node: &Node) -> bool {
     !node.to_value().is_truthy()
 }
 
-fn parse_argument(key: &Arc<str>, node: &Node) -> StateArgument {
+fn parse_argument(key: &Arc<str>, entry: &MapEntry) -> StateArgument {
+    let node = &entry.value;
     let argument_value = match (RequisiteKeyword::parse(key), node.as_seq()) {
         (Some(word), Some(items)) => {
             let requisite = |item: &Node| RequisiteEntry {
                 written: item.to_value(),
+                repeats: 1,
                 span: item.span(),
             };
             ArgumentValue::Requisites(word, items.iter().map(requisite).collect())
@@ -477,6 +487,8 @@ fn parse_argument(key: &Arc<str>, node: &Node) -> StateArgument {
         key: Arc::clone(key),
         value: argument_value,
         span: node.span(),
+        key_span: entry.key_span,
+        is_copied: false,
     }
 }
 

@@ -97,6 +97,21 @@ const RUNTIME_KEYWORDS: [&str; 23] = [
     "use_in",
 ];
 
+/// All keywords that may be written beside the arguments of a function.
+pub(super) fn all_keywords() -> impl Iterator<Item = &'static str> {
+    let direct = Requisite::ALL.into_iter().map(Requisite::as_str);
+    let reversed = [
+        Requisite::Require,
+        Requisite::Watch,
+        Requisite::Prereq,
+        Requisite::Onfail,
+        Requisite::Onchanges,
+        Requisite::Listen,
+    ];
+    let reversed = reversed.map(|kind| RequisiteKeyword::In(kind).as_str());
+    direct.chain(reversed).chain(RUNTIME_KEYWORDS)
+}
+
 /// Whether an argument is for the engine rather than for the state's function.
 pub(super) fn is_keyword(text: &str) -> bool {
     RUNTIME_KEYWORDS.contains(&text)

@@ -6,25 +6,22 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
+use super::draft::{ChunkDraft, OrderNumber, numbers, sort_drafts};
 use super::extend::BASE_ENV;
-use super::high_data::{
-    ArgumentValue, HighData, IdDeclaration, RequisiteEntry, SlsFile, StateArgument,
-    StateDeclaration, parse_arguments,
-};
+use super::high_data::{ArgumentValue, HighData, RequisiteEntry, SlsFile};
 use super::keywords::{RequisiteKeyword, is_keyword};
 use super::problem::StateFileProblem;
+use super::request::{CompilePurpose, CompileRequest};
 use super::watching::require_what_cannot_be_watched;
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::states::{
-    Chunk, ChunkIndex, LinkTarget, LowData, Requisite, RequisiteLink, RunOrdering, find,
+    Chunk, ChunkIndex, LinkTarget, LowData, MODULES, Requisite, RequisiteLink, RunOrdering, find,
 };
-use crate::text::Glob;
-use crate::value::{FoldMap, FoldSet, Map, Value};
+use crate::text::{Glob, did_you_mean};
+use crate::value::{FoldMap, Map, Value};
 
-/// The offset that `order: last` and negative orders add, to place chunks behind the others.
-const LAST_OFFSET: f64 = 1_000_000.0;
+/// The maximum number of states among which a misspelt requisite looks for its target.
+const MAX_CANDIDATES: usize = 10_000;
 
 /// Low data with the intermediate results that the DAG order needs.
 pub(super) struct LoweringResult {
@@ -35,29 +32,11 @@ pub(super) struct LoweringResult {
     pub(super) draft_order: Vec<usize>,
 }
 
-/// A chunk before its requisites are resolved.
-#[derive(Debug, Clone)]
-struct ChunkDraft {
-    id: Arc<str>,
-    sls: Arc<str>,
-    file: usize,
-    state: Arc<str>,
-    fun: Arc<str>,
-    name: Arc<str>,
-    /// The `order` argument as written. `None` if absent.
-    order: Option<Value>,
-    /// The 1-based position in `names`, if the draft comes from such a list.
-    names_index: Option<u32>,
-    /// The other arguments. If a key is repeated, the last value counts.
-    fields: IndexMap<Arc<str>, (ArgumentValue, Span)>,
-    span: Span,
-}
-
 impl HighData {
     /// Makes low data in Classic order. Drops the requisites whose keywords are in `disabled` (S31).
     pub(super) fn lower(
         &self,
-        ordering: RunOrdering,
+        request: &CompileRequest,
         disabled: &[String],
         problems: &mut Diagnostics,
     ) -> LoweringResult {
@@ -69,7 +48,8 @@ impl HighData {
             numbers: &numbers,
             draft_order: &places,
             files: &self.files,
-            ordering,
+            ordering: request.ordering,
+            purpose: request.purpose,
             disabled,
         };
         let low = resolve(&plan, problems);
@@ -79,197 +59,12 @@ impl HighData {
             draft_order: places,
         }
     }
-
-    /// Makes one draft for each ID, module and name, in the order of high data.
-    fn drafts(&self) -> Vec<ChunkDraft> {
-        let mut drafts = Vec::with_capacity(self.ids.len());
-        for (id, body) in &self.ids {
-            for (module, state) in &body.states {
-                build_draft(id, body, module, state, &mut drafts);
-            }
-        }
-        drafts
-    }
-}
-
-fn build_draft(
-    id: &Arc<str>,
-    body: &IdDeclaration,
-    module: &Arc<str>,
-    state: &StateDeclaration,
-    drafts: &mut Vec<ChunkDraft>,
-) {
-    let Some(fun) = state.functions().next() else {
-        return;
-    };
-    let mut draft = ChunkDraft {
-        id: Arc::clone(id),
-        sls: Arc::clone(&body.sls),
-        file: body.file,
-        state: Arc::clone(module),
-        fun: Arc::clone(fun),
-        name: Arc::clone(id),
-        order: None,
-        names_index: None,
-        fields: IndexMap::new(),
-        span: state.span,
-    };
-    let mut names: Vec<&Value> = Vec::new();
-    let mut seen = FoldSet::default();
-    let mut names_span = state.span;
-    for argument in state.arguments() {
-        match (&*argument.key, &argument.value) {
-            ("names", ArgumentValue::Value(Value::List(list))) => {
-                names_span = argument.span;
-                names.extend(
-                    list.iter()
-                        .filter(|entry| seen.insert(format!("{entry:?}"))),
-                );
-            }
-            ("name", ArgumentValue::Value(Value::Str(name))) => draft.name = Arc::clone(name),
-            ("name", _) => draft.name = Arc::clone(id),
-            _ => draft.take(argument.clone()),
-        }
-    }
-    if names.is_empty() {
-        drafts.push(draft);
-        return;
-    }
-    for (place, entry) in (1..).zip(names) {
-        let mut live = draft.clone();
-        live.names_index = Some(place);
-        match entry {
-            Value::Map(map) if !map.is_empty() => {
-                for (name, arguments) in map.iter().take(1) {
-                    live.name = Arc::clone(name);
-                    for argument in parse_arguments(arguments, names_span) {
-                        live.take(argument);
-                    }
-                }
-            }
-            other => live.name = other.to_string().into(),
-        }
-        drafts.push(live);
-    }
-}
-
-impl ChunkDraft {
-    fn take(&mut self, argument: StateArgument) {
-        let StateArgument {
-            key,
-            value: argument_value,
-            span,
-        } = argument;
-        match (&*key, argument_value) {
-            ("state" | "fun" | "names", _) => {}
-            ("name", ArgumentValue::Value(name)) => self.name = name.to_string().into(),
-            ("order", ArgumentValue::Value(order)) => self.order = Some(order),
-            (_, argument_value) => drop(self.fields.insert(key, (argument_value, span))),
-        }
-    }
-}
-
-/// The order numbers of a draft.
-#[derive(Debug, Clone)]
-pub(super) struct OrderNumber {
-    /// The number of the state, without the fraction that a position in `names` adds.
-    pub(super) state: f64,
-    /// The number of this draft, including that fraction.
-    pub(super) own: f64,
-    /// The number of this draft as users see it: an integer where possible.
-    pub(super) displayed: Value,
-}
-
-fn numbers(drafts: &[ChunkDraft]) -> Vec<OrderNumber> {
-    let cap = default_number(drafts);
-    drafts
-        .iter()
-        .map(|draft| compute_number(draft, cap))
-        .collect()
-}
-
-/// The order number of a state without a usable `order`: nearly always higher than all explicit orders.
-fn default_number(drafts: &[ChunkDraft]) -> f64 {
-    let mut cap = 1.0;
-    for draft in drafts {
-        let Some(order @ (Value::Int(_) | Value::Big(_))) = &draft.order else {
-            continue;
-        };
-        let order = to_float(order);
-        if order > cap - 1.0 && order > 0.0 {
-            cap = order + 100.0;
-        }
-    }
-    cap
-}
-
-#[expect(clippy::cast_precision_loss, reason = "orders are small")]
-fn to_float(order: &Value) -> f64 {
-    match order {
-        Value::Int(number) => *number as f64,
-        Value::Bool(truth) => f64::from(u8::from(*truth)),
-        Value::Float(number) if !number.is_nan() => *number,
-        Value::Big(digits) => digits.parse().unwrap_or(0.0),
-        _ => 0.0,
-    }
-}
-
-fn compute_number(draft: &ChunkDraft, cap: f64) -> OrderNumber {
-    let is_float = matches!(draft.order, Some(Value::Float(_)));
-    let written = match &draft.order {
-        Some(Value::Str(word)) if &**word == "last" => cap + LAST_OFFSET,
-        Some(Value::Str(word)) if &**word == "first" => 0.0,
-        Some(order @ (Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Bool(_))) => {
-            to_float(order)
-        }
-        _ => cap,
-    };
-    let from_end = |order: f64| {
-        if order < 0.0 {
-            cap + LAST_OFFSET + order
-        } else {
-            order
-        }
-    };
-    let place = draft
-        .names_index
-        .map_or(0.0, |place| f64::from(place) / 10_000.0);
-    let own = from_end(written + place);
-    let whole = !is_float && draft.names_index.is_none();
-    OrderNumber {
-        state: from_end(written),
-        own,
-        displayed: if whole {
-            whole_number(own)
-        } else {
-            Value::Float(own)
-        },
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
-fn whole_number(number: f64) -> Value {
-    Value::Int(number as i64)
-}
-
-/// Sorts draft indices by order number. Ties are broken by module, name and function.
-fn sort_drafts(drafts: &[ChunkDraft], numbers: &[OrderNumber]) -> Vec<usize> {
-    let labels: Vec<String> = drafts.iter().map(label).collect();
-    let mut places: Vec<usize> = (0..drafts.len()).collect();
-    places.sort_by(|a, b| {
-        let by_number = numbers[*a].own.total_cmp(&numbers[*b].own);
-        by_number.then_with(|| labels[*a].cmp(&labels[*b]))
-    });
-    places
-}
-
-fn label(draft: &ChunkDraft) -> String {
-    [&*draft.state, &*draft.name, &*draft.fun].concat()
 }
 
 /// Resolves requisites to sets of chunks and caches them by target.
 struct RequisiteResolver<'a> {
     ordering: RunOrdering,
+    purpose: CompilePurpose,
     files: &'a [SlsFile],
     /// Chunks by module and name, where both the ID and the `name` count as the name. The module `id` stands
     /// for any module.
@@ -289,6 +84,7 @@ struct LoweringPlan<'a> {
     draft_order: &'a [usize],
     files: &'a [SlsFile],
     ordering: RunOrdering,
+    purpose: CompilePurpose,
     /// The keywords of disabled requisites (S31).
     disabled: &'a [String],
 }
@@ -336,6 +132,7 @@ impl<'a> RequisiteResolver<'a> {
         let files = plan.files.iter().enumerate();
         Self {
             ordering: plan.ordering,
+            purpose: plan.purpose,
             files: plan.files,
             by_name,
             by_file,
@@ -427,7 +224,8 @@ impl<'a> RequisiteResolver<'a> {
                 self.listen_target(&key, value, bare)?
             }
             Value::Str(value) => self.resolve_target(&key, value),
-            Value::Null if self.ordering == RunOrdering::Dag => return None,
+            // Salt shows a requisite without a name, and lets it count as met.
+            Value::Null => self.add_set(Vec::new()),
             _ => {
                 let (name, sls) = (Arc::clone(&draft.name), Arc::clone(&draft.sls));
                 let word = RequisiteKeyword::Direct(kind);
@@ -443,7 +241,9 @@ impl<'a> RequisiteResolver<'a> {
             }
         };
         let lost = target == LinkTarget::Missing && kind != Requisite::Listen;
-        if lost && self.ordering == RunOrdering::Dag {
+        let is_error = self.ordering == RunOrdering::Dag || self.purpose == CompilePurpose::Run;
+        if lost && is_error {
+            let hint = self.similar_target(&key, value);
             let problem = StateFileProblem::MissingRequisite {
                 word: RequisiteKeyword::Direct(kind),
                 key,
@@ -451,13 +251,17 @@ impl<'a> RequisiteResolver<'a> {
                 name: Arc::clone(&draft.name),
                 sls: Arc::clone(&draft.sls),
             };
-            self.problems
-                .push(Diagnostic::error(problem).label(requisite.span, ""));
+            let diagnostic = Diagnostic::error(problem).label(requisite.span, "");
+            self.problems.push(match hint {
+                Some(hint) => diagnostic.help(hint),
+                None => diagnostic,
+            });
         }
         Some(RequisiteLink {
             kind,
             target,
             written: requisite.written.clone(),
+            repeats: requisite.repeats,
             span: requisite.span,
         })
     }
@@ -477,6 +281,24 @@ impl<'a> RequisiteResolver<'a> {
         let target = found.map_or(LinkTarget::Missing, |members| self.add_set(members));
         self.target_cache.insert(pair, target);
         target
+    }
+
+    /// Returns a hint at the state that a requisite without target probably means.
+    fn similar_target(&self, module: &Arc<str>, value: &Value) -> Option<String> {
+        let name = value.as_str()?;
+        if &**module == "sls" {
+            return did_you_mean(name, self.files.iter().map(|file| &*file.sls));
+        }
+        let any = ("id".into(), name.into());
+        if self.by_name.contains_key(&any) {
+            let mut modules = MODULES.iter().map(|module| module.name);
+            let module =
+                modules.find(|it| self.by_name.contains_key(&((*it).into(), name.into())))?;
+            return Some(format!("did you mean `{module}: {name}`?"));
+        }
+        let known = self.by_name.keys().take(MAX_CANDIDATES);
+        let own = known.filter(|(of, _)| of == module);
+        did_you_mean(name, own.map(|(_, name)| &**name))
     }
 
     fn add_set(&mut self, members: Vec<ChunkIndex>) -> LinkTarget {
@@ -575,6 +397,7 @@ impl<'a> RequisiteResolver<'a> {
                             kind: Requisite::Listen,
                             target,
                             written: Value::Null,
+                            repeats: 0,
                             span: requisite.span,
                         });
                     }
@@ -589,7 +412,10 @@ fn written_value(argument: &ArgumentValue) -> Value {
     match argument {
         ArgumentValue::Value(value) => value.clone(),
         ArgumentValue::Requisites(_, requisites) => {
-            Value::list(requisites.iter().map(|requisite| requisite.written.clone()))
+            let repeated = |requisite: &RequisiteEntry| {
+                std::iter::repeat_n(requisite.written.clone(), requisite.repeats as usize)
+            };
+            Value::list(requisites.iter().flat_map(repeated))
         }
     }
 }

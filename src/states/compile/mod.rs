@@ -4,7 +4,9 @@
 //! verify, inject `_in` requisites, exclude, lower to chunks, order. Nothing here contacts a host: facts that
 //! templates need are returned as [`CompileError::Needs`].
 
+mod calls;
 mod dag_order;
+mod draft;
 mod exclude;
 mod extend;
 mod high_data;
@@ -14,6 +16,7 @@ mod pipeline;
 mod problem;
 mod request;
 mod run_order;
+mod salt_modules;
 mod show;
 mod sls_loader;
 mod top_file;
@@ -22,4 +25,4 @@ mod watching;
 
 pub use dag_order::OrderEntry;
 pub use pipeline::compile;
-pub use request::{CompileError, CompileRequest, CompiledStates, StateTargets};
+pub use request::{CompileError, CompilePurpose, CompileRequest, CompiledStates, StateTargets};

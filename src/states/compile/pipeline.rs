@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::dag_order::{self, OrderEntry};
 use super::high_data::{Exclusion, HighData};
 use super::lower::LoweringResult;
-use super::request::{CompileError, CompileRequest, CompiledStates, StateTargets};
+use super::request::{CompileError, CompilePurpose, CompileRequest, CompiledStates, StateTargets};
 use super::show;
 use super::sls_loader::SlsLoader;
 use super::top_file::{self, TopMatches};
@@ -28,7 +28,7 @@ use crate::value::Value;
 /// # use unfurl::testing::states::{FileRoots, FileRootsError, MinionData};
 /// # use unfurl::testing::value::Value;
 /// use unfurl::testing::states::{
-///     CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
+///     CompilePurpose, CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
 /// };
 ///
 /// # struct Files(BTreeMap<&'static str, &'static str>);
@@ -61,6 +61,7 @@ use crate::value::Value;
 /// let request = CompileRequest {
 ///     targets: StateTargets::Sls(vec!["web".to_owned()]),
 ///     ordering: RunOrdering::Dag,
+///     purpose: CompilePurpose::Run,
 ///     exclude: Vec::new(),
 /// };
 /// let compiled = compile(&request, &StateRenderer::new(minion), &FactCache::default()).unwrap();
@@ -100,6 +101,7 @@ pub fn compile(
         renderer,
         high,
         problems,
+        calls: Diagnostics::default(),
     };
     match stage.run() {
         Err(problems) => {
@@ -122,6 +124,8 @@ struct Pipeline<'a> {
     renderer: &'a StateRenderer,
     high: HighData,
     problems: Diagnostics,
+    /// The errors of calls. They do not stop the pipeline, because nothing follows from them.
+    calls: Diagnostics,
 }
 
 /// The results of a successful pipeline run.
@@ -148,10 +152,20 @@ impl Pipeline<'_> {
             self.high.extend(&mut self.problems);
         }
         self.high.verify(ordering, &mut self.problems);
+        let will_run = self.request.purpose == CompilePurpose::Run;
+        if will_run {
+            self.high.check_calls(&mut self.calls);
+            if self.problems.has_errors() && !self.high.copies_arguments() {
+                self.high.check_required(&mut self.calls);
+            }
+        }
         self.fail_on_errors()?;
         let disabled = self.disabled_requisites();
-        self.high.inject(&disabled, &mut self.problems);
+        self.high.inject(ordering, &disabled, &mut self.problems);
         self.high.apply_exclusions();
+        if will_run {
+            self.high.check_required(&mut self.calls);
+        }
         self.fail_on_errors()?;
         let (low, turns) = self.lower_and_order(&disabled)?;
         let files = std::mem::take(&mut self.high.files);
@@ -167,11 +181,13 @@ impl Pipeline<'_> {
         })
     }
 
+    /// Fails if there are errors of structure or requisites. Then all errors of calls are told, too.
     fn fail_on_errors(&mut self) -> Result<(), Diagnostics> {
-        if self.problems.has_errors() {
-            return Err(std::mem::take(&mut self.problems));
+        if !self.problems.has_errors() {
+            return Ok(());
         }
-        Ok(())
+        self.problems.append(std::mem::take(&mut self.calls));
+        Err(std::mem::take(&mut self.problems))
     }
 
     fn disabled_requisites(&self) -> Vec<String> {
@@ -191,23 +207,31 @@ impl Pipeline<'_> {
             mut low,
             numbers,
             draft_order: places,
-        } = self.high.lower(ordering, disabled, &mut self.problems);
-        self.fail_on_errors()?;
+        } = self.high.lower(self.request, disabled, &mut self.problems);
         let turn = |chunk: &u32| OrderEntry {
             chunk: *chunk,
             is_test: false,
         };
-        if ordering == RunOrdering::Classic {
-            let turns = low.order.iter().map(turn).collect();
-            return Ok((low, turns));
-        }
         let numbers: Vec<_> = places.iter().map(|place| numbers[*place].clone()).collect();
         let times: Vec<u32> = places
             .iter()
             .map(|place| u32::try_from(*place).unwrap_or(u32::MAX))
             .collect();
-        let turns = dag_order::order(&low, &numbers, &times)
-            .map_err(|problem| Diagnostics::from(*problem))?;
+        let is_ordered = ordering == RunOrdering::Dag;
+        // Classic ordering finds cycles while it runs. The other order tells them before.
+        let mut turns = Vec::new();
+        if is_ordered || self.request.purpose == CompilePurpose::Run {
+            match dag_order::order(&low, &numbers, &times) {
+                Ok(order) => turns = order,
+                Err(problem) => self.problems.push(*problem),
+            }
+        }
+        self.problems.append(std::mem::take(&mut self.calls));
+        self.fail_on_errors()?;
+        if !is_ordered {
+            let turns = low.order.iter().map(turn).collect();
+            return Ok((low, turns));
+        }
         let runs = turns.iter().filter(|turn| !turn.is_test);
         low.order = runs.map(|turn| turn.chunk).collect();
         Ok((low, turns))

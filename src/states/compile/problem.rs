@@ -158,6 +158,43 @@ pub enum StateFileProblem {
         name: Arc<str>,
         sls: Arc<str>,
     },
+    #[error("the state function `{function}` of state `{id}` in SLS `{sls}` does not exist")]
+    UnknownFunction {
+        function: String,
+        id: Arc<str>,
+        sls: Arc<str>,
+    },
+    #[error(
+        "the state function `{function}` of state `{id}` in SLS `{sls}` is one of Salt's that this program does not have"
+    )]
+    FunctionOfSalt {
+        function: String,
+        id: Arc<str>,
+        sls: Arc<str>,
+    },
+    #[error("`{function}` has no argument `{argument}` (state `{id}` in SLS `{sls}`)")]
+    UnknownArgument {
+        argument: Arc<str>,
+        function: String,
+        id: Arc<str>,
+        sls: Arc<str>,
+    },
+    #[error(
+        "the argument `{argument}` of `{function}` is not supported (state `{id}` in SLS `{sls}`)"
+    )]
+    UnsupportedArgument {
+        argument: Arc<str>,
+        function: String,
+        id: Arc<str>,
+        sls: Arc<str>,
+    },
+    #[error("`{function}` needs the argument `{argument}` (state `{id}` in SLS `{sls}`)")]
+    MissingArgument {
+        argument: &'static str,
+        function: String,
+        id: Arc<str>,
+        sls: Arc<str>,
+    },
     #[error("{0}")]
     Top(String),
 }

@@ -13,8 +13,20 @@ use crate::value::Value;
 pub struct CompileRequest {
     pub targets: StateTargets,
     pub ordering: RunOrdering,
+    /// Decides whether calls and requisites that cannot work are errors.
+    pub purpose: CompilePurpose,
     /// SLS files to exclude, in addition to the `exclude` entries in the files (S9).
     pub exclude: Vec<String>,
+}
+
+/// The purpose for which states are compiled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CompilePurpose {
+    /// The states are shown. As in Salt, their functions need not exist.
+    #[default]
+    Show,
+    /// The states run. All that is certain to fail is reported before anything runs.
+    Run,
 }
 
 /// The choice of state files to compile.

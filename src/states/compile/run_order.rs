@@ -3,6 +3,7 @@
 //! With Classic ordering, the engine calls requirements at run time. [`run_order`] makes the same walk without
 //! running anything, as if each state succeeded.
 
+use super::dag_order::is_passed_over;
 use super::watching::effective_kind;
 use crate::states::{ChunkIndex, LinkTarget, LowData, Requisite, RunOrdering, SetIndex};
 
@@ -122,8 +123,7 @@ impl<'a> Walk<'a> {
             };
             let kind = effective_kind(&self.low.chunks[at], link.kind);
             let need = match kind {
-                // Salt up to 3007 does not call the targets of `onfail_all`.
-                Requisite::Listen | Requisite::OnfailAll => continue,
+                kind if is_passed_over(kind, RunOrdering::Classic) => continue,
                 Requisite::Prereq => Need::Test(set),
                 _ => Need::Run(set),
             };

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::dag_order::OrderEntry;
 use super::extend::BASE_ENV;
 use super::high_data::{HighData, IdDeclaration, StateItem};
 use super::request::CompiledStates;
 use super::run_order::run_order;
-use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite, RequisiteLink};
-use crate::value::{Map, Value};
+use crate::states::{Chunk, ChunkIndex, LinkTarget, Requisite, RequisiteLink, RunOrdering};
+use crate::value::{FoldSet, Map, Value};
 
 /// Converts high data to a map with Salt's keys.
 pub(super) fn high_data_value(high: &HighData) -> Value {
@@ -51,7 +52,7 @@ fn declaration_value(body: &IdDeclaration) -> Value {
 }
 
 /// Converts a chunk to a map with Salt's keys.
-fn chunk_value(chunk: &Chunk) -> Value {
+fn chunk_map(chunk: &Chunk) -> Map {
     let text = |text: &Arc<str>| Value::Str(Arc::clone(text));
     let mut map = Map::from_iter([
         ("state".into(), text(&chunk.state)),
@@ -66,14 +67,16 @@ fn chunk_value(chunk: &Chunk) -> Value {
     for kind in Requisite::ALL {
         let is_shown = |link: &&RequisiteLink| link.kind == kind && !link.written.is_null();
         let links = chunk.links.iter().filter(is_shown);
-        let written: Vec<Value> = links.map(|link| link.written.clone()).collect();
+        let repeated =
+            |link: &RequisiteLink| std::iter::repeat_n(link.written.clone(), link.repeats as usize);
+        let written: Vec<Value> = links.flat_map(repeated).collect();
         if !written.is_empty() {
             map.insert(kind.as_str().into(), written.into());
         }
     }
     map.insert("order".into(), chunk.order.clone());
     map.insert("fun".into(), text(&chunk.fun));
-    map.into()
+    map
 }
 
 impl CompiledStates {
@@ -87,8 +90,32 @@ impl CompiledStates {
     /// With [`RunOrdering::Dag`](crate::states::RunOrdering::Dag) in run order, where a chunk tested by a
     /// `prereq` appears twice; with Classic by order number (S16).
     pub fn show_low(&self) -> Value {
-        let turns = self.order_entries.iter();
-        Value::list(turns.map(|turn| chunk_value(&self.low.chunks[turn.chunk as usize])))
+        let tested: FoldSet<ChunkIndex> = self
+            .order_entries
+            .iter()
+            .filter(|turn| turn.is_test)
+            .map(|turn| turn.chunk)
+            .collect();
+        let is_ordered = self.low.ordering == RunOrdering::Dag;
+        let shown = |turn: &OrderEntry| {
+            let chunk = &self.low.chunks[turn.chunk as usize];
+            let mut map = chunk_map(chunk);
+            // Salt from 3008 on marks both sides of a `prereq` when it makes the order.
+            let mut mark = |key: &str| drop(map.insert(key.into(), true.into()));
+            if tested.contains(&turn.chunk) {
+                mark("__prereq__");
+            }
+            if is_ordered
+                && chunk
+                    .links
+                    .iter()
+                    .any(|link| link.kind == Requisite::Prereq)
+            {
+                mark("__prerequiring__");
+            }
+            map.into()
+        };
+        Value::list(self.order_entries.iter().map(shown))
     }
 
     /// The chunks in the order in which they run, with requirements before the chunks that require them.

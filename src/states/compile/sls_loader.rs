@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use super::extend::BASE_ENV;
 use super::high_data::{
-    ArgumentValue, HighData, IdDeclaration, SlsContent, SlsFile, SlsInclude, SlsReader,
-    StateArgument, StateItem,
+    HighData, IdDeclaration, SlsContent, SlsFile, SlsInclude, SlsReader, StateArgument, StateItem,
 };
 use super::problem::StateFileProblem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
@@ -326,13 +325,10 @@ impl<'a> SlsLoader<'a> {
                 if has {
                     continue;
                 }
-                let number = ArgumentValue::Value(Value::Int(self.next_number));
+                let number = Value::Int(self.next_number);
                 self.next_number += 1;
-                state.items.push(StateItem::Arguments(vec![StateArgument {
-                    key: "order".into(),
-                    value: number,
-                    span: state.span,
-                }]));
+                let order = StateArgument::new("order".into(), number, state.span);
+                state.items.push(StateItem::Arguments(vec![order]));
             }
         }
     }

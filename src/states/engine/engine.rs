@@ -435,6 +435,7 @@ impl Engine {
         let low = Arc::clone(&self.low);
         let written = &low.chunks[chunk as usize];
         let mut result = StateResult::of(chunk, written, number, outcome);
+        result.slot_name = running.name.take();
         result.start = running.started;
         result.duration = self.now.since(running.started);
         result.parallel = parallel;

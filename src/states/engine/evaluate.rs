@@ -227,17 +227,22 @@ impl Engine {
                 args.to_mut().insert("__reqs__".into(), changed);
             }
         }
+        let has_named_slot = slot::is_slot(&chunk.name);
+        if function_call.is_prefetch && (has_named_slot || slot::has_slots(&args)) {
+            return Err(Halt::Needs(Vec::new()));
+        }
+        if has_named_slot {
+            let name = slot::fill_name(&chunk.name, &self.context, facts)?;
+            running.name.get_or_init(|| name);
+        }
         if slot::has_slots(&args) {
-            if function_call.is_prefetch {
-                return Err(Halt::Needs(Vec::new()));
-            }
             let filled = slot::fill_slots(&args, &self.context, facts)?;
             *args.to_mut() = filled;
         }
         let call = StateCall {
             state: &chunk.state,
             fun: &chunk.fun,
-            name: &chunk.name,
+            name: running.name.get().unwrap_or(&chunk.name),
             id: &chunk.id,
             sls: &chunk.sls,
             args: &args,

@@ -133,6 +133,7 @@ fn missing_listener_result(
         state: Arc::from("Listen_Error"),
         id: format!("listen_{id}").into(),
         name: format!("listen_{state}").into(),
+        slot_name: None,
         fun: Arc::from("Listen_Error"),
         sls: None,
         number,

@@ -19,6 +19,8 @@ pub struct StateResult {
     pub id: Arc<str>,
     /// The `name` of the state, by default its ID.
     pub name: Arc<str>,
+    /// The name that a slot stood for. As in Salt, the key of the result keeps the slot.
+    pub slot_name: Option<Arc<str>>,
     /// The name of the function, or `mod_watch` for listeners.
     pub fun: Arc<str>,
     /// The SLS that declares the state.
@@ -61,6 +63,7 @@ impl StateResult {
             state: Arc::clone(&chunk.state),
             id: Arc::clone(&chunk.id),
             name: Arc::clone(&chunk.name),
+            slot_name: None,
             fun: Arc::clone(&chunk.fun),
             sls: Some(Arc::clone(&chunk.sls)),
             number,
@@ -100,7 +103,8 @@ impl StateResult {
         let Self { outcome, .. } = self;
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(Arc::from(key), value);
-        put("name", Value::Str(Arc::clone(&self.name)));
+        let name = self.slot_name.as_ref().unwrap_or(&self.name);
+        put("name", Value::Str(Arc::clone(name)));
         put("changes", Value::from(outcome.changes.clone()).redacted());
         put("result", outcome.result.into());
         put("comment", Value::str(outcome.comment.as_str()));

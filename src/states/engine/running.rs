@@ -1,6 +1,8 @@
 //! A running state: one chunk between the start of its conditions and its result, and the stage it has
 //! reached.
 
+use std::sync::{Arc, OnceLock};
+
 use super::options::Timestamp;
 use crate::host::change::Change;
 use crate::host::fact::Domain;
@@ -39,6 +41,8 @@ impl CallPurpose {
 /// A state that is being run.
 pub(super) struct RunningState {
     pub(super) chunk: ChunkIndex,
+    /// The name of the state, if a slot stands for it and was evaluated.
+    pub(super) name: OnceLock<Arc<str>>,
     pub(super) purpose: CallPurpose,
     pub(super) stage: RunStage,
     /// The joined arguments, if the call is aggregated.
@@ -153,6 +157,7 @@ impl RunningState {
     pub(super) fn new(chunk: ChunkIndex, purpose: CallPurpose, now: Timestamp) -> Self {
         Self {
             chunk,
+            name: OnceLock::new(),
             purpose,
             stage: RunStage::Decide,
             args: None,

@@ -138,6 +138,7 @@ impl LowDataBuilder {
                 }))
             };
             low.chunks[*at].links.push(RequisiteLink {
+                repeats: 1,
                 kind: *kind,
                 target,
                 written: Value::map([(state, ids[0].into())]),
@@ -300,6 +301,7 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
         let next = u32::try_from(at + 1).unwrap();
         low.sets.push([next].into());
         low.chunks[at].links.push(RequisiteLink {
+            repeats: 1,
             kind: Requisite::Require,
             target: LinkTarget::Set(next - 1),
             written: Value::Null,
@@ -333,6 +335,7 @@ fn a_set_is_counted_once_for_all_that_require_it() {
     low.sets.push((LENGTH..2 * LENGTH).collect());
     for at in 0..LENGTH as usize {
         low.chunks[at].links.push(RequisiteLink {
+            repeats: 1,
             kind: Requisite::Require,
             target: LinkTarget::Set(0),
             written: Value::Null,

@@ -17,10 +17,12 @@ pub(super) static MODULE: StateModule = StateModule {
     name: "debconf",
     functions: &[
         StateFunction::new("set", set)
+            .accepts_more()
             .about("Sets answers of debconf to questions of packages.")
             .requires("data")
             .irreversible("the previous answers are not recorded"),
         StateFunction::new("set_file", set_file)
+            .accepts_more()
             .about("Sets the answers of debconf that a file has.")
             .requires("source")
             .options("template context defaults")

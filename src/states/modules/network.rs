@@ -19,6 +19,7 @@ use crate::value::{Map, Value};
 pub(super) static MODULE: StateModule = StateModule {
     name: "network",
     functions: &[StateFunction::new("system", system)
+        .accepts_more()
         .about("Sets the name of the machine.")
         .options("enabled hostname search apply_hostname require_reboot")
         .irreversible("the previous settings are not recorded")],

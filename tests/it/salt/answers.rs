@@ -1,6 +1,8 @@
 //! Templates whose answers were wrong without a message before: each answer is that of Salt 3008.3 and 3006.28.
 
-use unfurl::testing::states::{CompileError, CompileRequest, FactCache, MinionData, RunOrdering};
+use unfurl::testing::states::{
+    CompileError, CompilePurpose, CompileRequest, FactCache, MinionData, RunOrdering,
+};
 use unfurl::testing::states::{StateRenderer, StateTargets, compile};
 use unfurl::testing::value::Value;
 
@@ -274,6 +276,7 @@ fn a_command_runs_in_a_shell_only_if_the_template_says_so() {
         let request = CompileRequest {
             targets: StateTargets::Sls(vec!["main".to_owned()]),
             ordering: RunOrdering::Classic,
+            purpose: CompilePurpose::Show,
             exclude: Vec::new(),
         };
         let renderer = StateRenderer::new(minion(&template));

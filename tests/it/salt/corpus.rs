@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use unfurl::testing::states::{
-    CompileRequest, FileRoots, FileRootsError, MinionData, RunOrdering, StateTargets,
+    CompilePurpose, CompileRequest, FileRoots, FileRootsError, MinionData, RunOrdering,
+    StateTargets,
 };
 use unfurl::testing::value::Value;
 
@@ -78,6 +79,7 @@ impl Case {
         CompileRequest {
             targets,
             ordering,
+            purpose: CompilePurpose::Show,
             exclude: Vec::new(),
         }
     }

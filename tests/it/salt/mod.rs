@@ -1,6 +1,7 @@
 //! Salt's states: small state trees, compared with the recorded results of the real Salt.
 
 mod answers;
+mod calls;
 mod compile;
 mod corpus;
 mod performer;

@@ -2,7 +2,8 @@
 
 use unfurl::testing::host::fact::{Fact, FactReading, ProbeOutput};
 use unfurl::testing::states::{
-    CompileError, CompileRequest, FactCache, RunOrdering, StateRenderer, StateTargets, compile,
+    CompileError, CompilePurpose, CompileRequest, FactCache, RunOrdering, StateRenderer,
+    StateTargets, compile,
 };
 use unfurl::testing::value::Value;
 
@@ -167,6 +168,7 @@ a:
     let request = CompileRequest {
         targets: StateTargets::Sls(vec!["main".to_owned()]),
         ordering: RunOrdering::Classic,
+        purpose: CompilePurpose::Show,
         exclude: Vec::new(),
     };
     let mut facts = FactCache::default();

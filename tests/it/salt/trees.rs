@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use unfurl::testing::states::{
-    CompileError, CompileRequest, CompiledStates, FactCache, MinionData, RunOrdering,
-    StateRenderer, StateTargets, compile,
+    CompileError, CompilePurpose, CompileRequest, CompiledStates, FactCache, MinionData,
+    RunOrdering, StateRenderer, StateTargets, compile,
 };
 use unfurl::testing::value::Value;
 
@@ -50,6 +50,7 @@ pub(super) fn tree(
     let request = CompileRequest {
         targets,
         ordering,
+        purpose: CompilePurpose::Show,
         exclude: Vec::new(),
     };
     compile(
@@ -362,5 +363,78 @@ fn commands_show_salts_keys() {
         compiled
             .dot()
             .contains("\"test_|-b_|-b_|-nop\" -> \"cmd_|-a_|-true_|-run\" [label=\"require\"];")
+    );
+}
+
+/// The requisites of each chunk, in the order of the chunks, as `show-low` prints them.
+fn shown_requisites(main: &str, ordering: RunOrdering) -> Vec<String> {
+    let compiled = tree(machine(&[("main.sls", main)]), &["main"], ordering).unwrap();
+    let low = compiled.show_low();
+    let keys = [
+        "require",
+        "prereq",
+        "prerequired",
+        "__prereq__",
+        "__prerequiring__",
+    ];
+    let shown = |chunk: &Value| {
+        let found = keys
+            .iter()
+            .filter_map(|key| Some(format!(" {key}: {}", chunk.get(key)?)));
+        format!(
+            "{}:{}",
+            chunk.get("__id__").unwrap(),
+            found.collect::<String>()
+        )
+    };
+    low.as_list().unwrap().iter().map(shown).collect()
+}
+
+#[test]
+fn requisites_are_shown_as_often_as_salt_shows_them() {
+    // Recorded with Salt 3006.28.
+    let main = "
+a: test.nop
+b:
+  test.nop:
+    - require_in: [{test: a}, {test: c}, {test: d}]
+    - prereq: [{test: a}, {test: c}]
+c: test.nop
+d:
+  test.nop:
+    - require: [{test: e}]
+e:
+  test.nop:
+    - prereq_in: [{test: a}]
+";
+    let shown = shown_requisites(main, RunOrdering::Classic);
+    assert_eq!(
+        shown,
+        [
+            "a: require: [{'test': 'b'}, {'test': 'b'}, {'test': 'b'}] prereq: [{'test': 'e'}] \
+             prerequired: [{'test': 'b'}, {'test': 'b'}]",
+            "b: prereq: [{'test': 'a'}, {'test': 'c'}]",
+            "c: require: [{'test': 'b'}, {'test': 'b'}] prerequired: [{'test': 'b'}]",
+            "d: require: [{'test': 'e'}, {'test': 'b'}]",
+            "e: prerequired: [{'test': 'a'}]",
+        ]
+    );
+}
+
+#[test]
+fn both_sides_of_a_prereq_are_marked_in_the_order_of_salt_3008() {
+    let main = "
+a: test.nop
+b:
+  test.nop:
+    - prereq: [{test: a}]
+";
+    assert_eq!(
+        shown_requisites(main, RunOrdering::Dag),
+        [
+            "a: __prereq__: true",
+            "b: prereq: [{'test': 'a'}] __prerequiring__: true",
+            "a: __prereq__: true",
+        ]
     );
 }

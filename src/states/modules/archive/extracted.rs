@@ -24,12 +24,16 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "archive",
     functions: &[StateFunction::new("extracted", extracted)
         .about("Unpacks an archive into a folder.")
+        .accepts_more()
         .requires("source")
         .options(
             "source_hash source_hash_name source_hash_update skip_verify \
                  skip_files_list_verify password options list_options force overwrite clean \
                  clean_parent user group if_missing trim_output use_cmd_unzip extract_perms \
-                 enforce_toplevel enforce_ownership_on archive_format keep keep_source",
+                 enforce_toplevel enforce_ownership_on archive_format keep keep_source use_etag",
+        )
+        .unsupported(
+            "signature source_hash_sig signed_by_any signed_by_all keyring gnupghome sig_backend",
         )
         .irreversible(
             "some of the unpacked files may have existed before; remove them with file.absent",

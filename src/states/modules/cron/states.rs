@@ -21,10 +21,12 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
             .about("Removes a line from the crontab of a user.")
+            .accepts_more()
             .options("user identifier special")
             .irreversible("the schedule of the removed job is not recorded"),
         StateFunction::new("file", file)
             .about("Makes a file the whole crontab of a user.")
+            .accepts_more()
             .options("source_hash source_hash_name user template context replace defaults backup")
             .irreversible("the previous crontab is not recorded"),
         StateFunction::new("env_present", env_present)

@@ -18,9 +18,11 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 static FUNCTIONS: &[StateFunction] = &[
     StateFunction::new("absent", presence::absent)
         .about("Removes a file, a link or a folder with its contents.")
+        .accepts_more()
         .irreversible("the removed content is not recorded"),
     StateFunction::new("accumulated", append::accumulated)
         .about("Collects texts for the template of a `file.managed`.")
+        .accepts_more()
         .requires("filename text"),
     StateFunction::new("append", append::append)
         .about("Adds lines to the end of a file unless it has them.")
@@ -44,6 +46,7 @@ static FUNCTIONS: &[StateFunction] = &[
         .reversed_by("uncomment"),
     StateFunction::new("copy", copy::copy)
         .about("Copies a file or folder of the host.")
+        .accepts_more()
         .requires("source")
         .options("force makedirs preserve user owner group mode dir_mode subdir")
         .reversed_by("absent"),
@@ -53,14 +56,19 @@ static FUNCTIONS: &[StateFunction] = &[
         .reversed_by("absent"),
     StateFunction::new("directory", directory::directory)
         .about("Creates a folder with owner and mode, for its contents too if wanted.")
+        .accepts_more()
         .options(
             "user owner group recurse max_depth dir_mode mode file_mode makedirs clean \
-             exclude_pat follow_symlinks force backupname allow_symlink children_only",
+             exclude_pat follow_symlinks force backupname allow_symlink children_only \
+             win_owner win_perms win_deny_perms win_inheritance win_perms_reset",
         )
         .reversed_by("absent"),
-    StateFunction::new("exists", presence::exists).about("Fails unless the path exists."),
+    StateFunction::new("exists", presence::exists)
+        .about("Fails unless the path exists.")
+        .accepts_more(),
     StateFunction::new("hardlink", link::hardlink)
         .about("Creates a hard link.")
+        .accepts_more()
         .requires("target")
         .options("force makedirs user owner group dir_mode")
         .reversed_by("absent"),
@@ -81,17 +89,26 @@ static FUNCTIONS: &[StateFunction] = &[
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("managed", managed::managed)
         .about("Writes a file with contents, owner and mode.")
+        .accepts_more()
         .options(
-            "source source_hash source_hash_name keep_source user owner group mode attrs template \
+            "source source_hash source_hash_name keep_source user owner group mode template \
              makedirs dir_mode context replace defaults backup show_changes create contents \
              tmp_dir tmp_ext contents_pillar contents_grains contents_newline contents_delimiter \
-             encoding encoding_errors allow_empty follow_symlinks check_cmd skip_verify selinux \
-             verify_ssl use_etag signature source_hash_sig new_file_diff file_mode assume_present",
+             encoding encoding_errors allow_empty follow_symlinks check_cmd skip_verify verify_ssl \
+             use_etag new_file_diff file_mode assume_present win_owner win_perms win_deny_perms \
+             win_inheritance win_perms_reset",
+        )
+        .unsupported(
+            "attrs selinux signature source_hash_sig signed_by_any signed_by_all keyring gnupghome \
+             sig_backend ignore_ordering ignore_whitespace ignore_comment_characters",
         )
         .reversed_by("absent"),
-    StateFunction::new("missing", presence::missing).about("Fails if the path exists."),
+    StateFunction::new("missing", presence::missing)
+        .about("Fails if the path exists.")
+        .accepts_more(),
     StateFunction::new("patch", patch::patch)
         .about("Applies a patch to a file or a folder.")
+        .accepts_more()
         .options(
             "source source_hash source_hash_name skip_verify template context defaults options \
              reject_file strip",
@@ -106,15 +123,19 @@ static FUNCTIONS: &[StateFunction] = &[
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("recurse", recurse::recurse)
         .about("Copies a folder of the state tree.")
+        .accepts_more()
         .requires("source")
         .options(
             "keep_source clean mode user owner group dir_mode file_mode template context replace \
              defaults include_empty backup include_pat exclude_pat maxdepth show_changes \
-             follow_symlinks",
+             follow_symlinks sym_mode force_symlinks win_owner win_perms win_deny_perms \
+             win_inheritance",
         )
+        .unsupported("keep_symlinks merge")
         .irreversible("the previous content of the folder is not recorded"),
     StateFunction::new("rename", copy::rename)
         .about("Renames a file or folder of the host.")
+        .accepts_more()
         .requires("source")
         .options("force makedirs")
         .irreversible("the previous entry at the path is not recorded"),
@@ -128,6 +149,7 @@ static FUNCTIONS: &[StateFunction] = &[
         .irreversible(IRREVERSIBLE_REASON),
     StateFunction::new("serialize", serialize::serialize)
         .about("Writes data as YAML, JSON and similar formats into a file.")
+        .accepts_more()
         .options(
             "dataset dataset_pillar user owner group mode backup makedirs show_changes create \
              merge_if_exists encoding encoding_errors serializer serializer_opts \
@@ -136,13 +158,16 @@ static FUNCTIONS: &[StateFunction] = &[
         .reversed_by("absent"),
     StateFunction::new("symlink", link::symlink)
         .about("Creates a symbolic link.")
+        .accepts_more()
         .requires("target")
         .options(
             "force backupname makedirs user owner group mode atomic disallow_copy_and_unlink \
-             inherit_user_and_group follow_symlinks",
+             inherit_user_and_group follow_symlinks win_owner win_perms win_deny_perms \
+             win_inheritance",
         )
         .reversed_by("absent"),
     StateFunction::new("tidied", tidied::tidied)
+        .accepts_more()
         .about("Removes old or large files of a folder.")
         .options(
             "age matches rmdirs size exclude full_path_match followlinks time_comparison \

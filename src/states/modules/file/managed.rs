@@ -65,7 +65,6 @@ fn decide_file(call: &StateCall<'_>, facts: &FactCache) -> Result<FileDecision, 
         .text("mode")?
         .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
     check_contents(call, keeps_mode)?;
-    refuse_unsupported(call)?;
     let text = contents::explicit_contents(call, facts)?;
     let there = target_entry(call, &path, facts)?;
     let is_file = there.is_some_and(|entry| !entry.is_folder());
@@ -218,16 +217,6 @@ fn check_contents(call: &StateCall<'_>, keeps_mode: bool) -> Result<(), Halt> {
         return refuse(
             "Only one of 'contents', 'contents_pillar', and 'contents_grains' is permitted",
         );
-    }
-    Ok(())
-}
-
-/// Refuses arguments of Salt that are not supported.
-fn refuse_unsupported(call: &StateCall<'_>) -> Result<(), Halt> {
-    for key in ["attrs", "selinux", "signature", "source_hash_sig"] {
-        if call.flag(key, false) {
-            return refuse(format!("`{key}` of file.managed is not supported"));
-        }
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "git",
     functions: &[
         StateFunction::new("latest", latest::latest).about("Clones a repository and keeps it at the newest commit of a branch, or at a revision.")
+            .accepts_more()
             .requires("target")
             .options(
                 "rev branch user password update_head force_checkout force_clone force_fetch \
@@ -24,6 +25,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .options("force bare template separate_git_dir shared user password output_encoding")
             .irreversible(IRREVERSIBLE_REASON),
         StateFunction::new("detached", detached::detached).about("Clones a repository and checks out a commit without a branch.")
+            .accepts_more()
             .requires("rev target")
             .options(
                 "remote user password force_clone force_checkout fetch_remote hard_reset \
@@ -31,9 +33,11 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             )
             .irreversible(IRREVERSIBLE_REASON),
         StateFunction::new("config_set", config::set).about("Sets a value in the configuration of git.")
+            .accepts_more()
             .options("value multivar repo user password global output_encoding")
             .reversed_by("config_unset"),
         StateFunction::new("config_unset", config::unset).about("Removes values from the configuration of git.")
+            .accepts_more()
             .options("value_regex repo user password global all output_encoding")
             .irreversible("the previous values are not recorded"),
     ],

@@ -7,6 +7,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "mount",
     functions: &[
         StateFunction::new("mounted", mounted::mounted)
+            .accepts_more()
             .about("Mounts a device, now and at boot.")
             .requires("device fstype")
             .options(
@@ -17,6 +18,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             )
             .irreversible("the state of the mount point before is not recorded"),
         StateFunction::new("unmounted", states::unmounted)
+            .accepts_more()
             .about("Unmounts a device.")
             .options("device config persist user")
             .irreversible("the options of the removed mount are not recorded"),

@@ -7,6 +7,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "pip",
     functions: &[
         StateFunction::new("installed", install::installed)
+            .accepts_more()
             .about("Installs packages of Python.")
             .options(
                 "pkgs pip_bin requirements bin_env use_wheel no_use_wheel log proxy timeout repo \

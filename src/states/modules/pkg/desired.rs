@@ -147,16 +147,21 @@ pub(super) fn touched_domains() -> Vec<Domain> {
         .collect()
 }
 
-/// Returns an apt command that never asks and keeps configuration files that were edited.
+/// The option for configuration files of the package instead of those that were edited.
+const FORCE_CONF_NEW: &str = "-o DPkg::Options::=--force-confnew";
+
+/// Returns an apt command that never asks. Configuration files that were edited are kept, unless an option says otherwise.
 pub(super) fn apt_command<'a>(
     verb: &str,
     options: &[&str],
     words: impl IntoIterator<Item = &'a str>,
 ) -> String {
     let mut text = "DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none apt-get -q -y \
-                    -o Dpkg::Options::=--force-confold -o Dpkg::Options::=--force-confdef \
                     -o DPkg::Lock::Timeout=120"
         .to_owned();
+    if !options.contains(&FORCE_CONF_NEW) {
+        text.push_str(" -o Dpkg::Options::=--force-confold -o Dpkg::Options::=--force-confdef");
+    }
     for option in options {
         text.push(' ');
         text.push_str(option);
@@ -209,6 +214,7 @@ pub(super) fn apt_options(
         ),
         (call.flag("reinstall", false), "--reinstall"),
         (allows_downgrade, "--allow-downgrades"),
+        (call.flag("force_conf_new", false), FORCE_CONF_NEW),
     ];
     let mut options: Vec<String> = flags
         .into_iter()

@@ -12,30 +12,44 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     functions: &[
         StateFunction::new("installed", install::installed)
             .about("Installs packages, also in given versions.")
+            .accepts_more()
             .options(OPTIONS)
+            .unsupported(UNSUPPORTED)
             .reversed_by("removed"),
         StateFunction::new("latest", install::latest)
             .about("Installs packages and updates them to the newest version.")
+            .accepts_more()
             .options(OPTIONS)
+            .unsupported(UNSUPPORTED)
             .reversed_by("removed"),
         StateFunction::new("removed", remove::removed)
             .about("Removes packages and keeps their configuration.")
+            .accepts_more()
             .options(OPTIONS)
+            .unsupported(UNSUPPORTED)
             .irreversible("the removed packages and their versions are not recorded"),
         StateFunction::new("purged", remove::purged)
             .about("Removes packages with their configuration.")
+            .accepts_more()
             .options(OPTIONS)
+            .unsupported(UNSUPPORTED)
             .irreversible("the removed packages and their versions are not recorded"),
         StateFunction::new("uptodate", remove::uptodate)
             .about("Updates all packages of the system.")
+            .accepts_more()
             .options("refresh pkgs dist_upgrade cache_valid_time")
+            .unsupported(
+                "force_conf_new force_yes skip_verify download_only downloadonly allow_downgrades",
+            )
             .irreversible("packages cannot be downgraded to their earlier versions"),
         StateFunction::new("held", hold::held)
             .about("Prevents updates of packages.")
+            .accepts_more()
             .options("version pkgs replace")
             .reversed_by("unheld"),
         StateFunction::new("unheld", hold::unheld)
             .about("Allows updates of packages again.")
+            .accepts_more()
             .options("version pkgs all")
             .reversed_by("held"),
     ],
@@ -43,9 +57,12 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     aggregate: Some(aggregate),
 };
 
+const UNSUPPORTED: &str = "force_yes download_only downloadonly";
+
 const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkgs sources \
     allow_updates pkg_verify normalize ignore_epoch reinstall update_holds hold install_recommends \
-    only_upgrade cache_valid_time resolve_capabilities";
+    only_upgrade cache_valid_time resolve_capabilities watch_flags \
+    force_conf_new allow_downgrades disablerepo enablerepo refresh_db";
 
 /// Runs the state again when a watched state has changed (S23).
 fn watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {

@@ -25,10 +25,13 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     functions: &[
         StateFunction::new("managed", managed)
             .about("Adds a package repository with its key.")
+            .accepts_more()
             .options(OPTIONS)
+            .unsupported("ppa copr")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
             .about("Removes a package repository.")
+            .accepts_more()
             .options(OPTIONS)
             .reversed_by("managed"),
     ],
@@ -38,7 +41,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 
 const OPTIONS: &str = "humanname file key_url key_text keyid keyserver comps dist uri uris types \
     architectures clean_file refresh refresh_db consolidate comments aptkey signedby disabled \
-    enabled allow_insecure_key";
+    enabled allow_insecure_key baseurl gpgautoimport gpgcheck gpgkey mirrorlist url";
 
 /// Decides `pkgrepo.managed`: configures a repository and installs its signing key.
 pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {

@@ -18,18 +18,22 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     functions: &[
         StateFunction::new("running", running)
             .about("Starts a service, and enables it if wanted.")
+            .accepts_more()
             .options(OPTIONS)
             .reversed_by("dead"),
         StateFunction::new("dead", dead)
             .about("Stops a service, and disables it if wanted.")
+            .accepts_more()
             .options(OPTIONS)
             .reversed_by("running"),
         StateFunction::new("enabled", enabled)
             .about("Starts a service at boot.")
+            .accepts_more()
             .options(OPTIONS)
             .reversed_by("disabled"),
         StateFunction::new("disabled", disabled)
             .about("Does not start a service at boot.")
+            .accepts_more()
             .options(OPTIONS)
             .reversed_by("enabled"),
         StateFunction::new("masked", masked)

@@ -18,6 +18,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     functions: &[
         StateFunction::new("present", present)
             .about("Allows keys to log in as a user.")
+            .accepts_more()
             .requires("user")
             .options(OPTIONS)
             .reversed_by("absent"),
@@ -28,6 +29,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .reversed_by("present"),
         StateFunction::new("manage", manage)
             .about("Makes these the only keys that may log in as a user.")
+            .accepts_more()
             .requires("ssh_keys user")
             .options(OPTIONS)
             .irreversible("the previous keys are not recorded"),

@@ -367,6 +367,7 @@ impl Case {
             let set = u32::try_from(low.sets.len()).unwrap();
             low.sets.push(Box::new([to]));
             low.chunks[from as usize].links.push(RequisiteLink {
+                repeats: 1,
                 kind,
                 target: LinkTarget::Set(set),
                 written: Value::Null,
