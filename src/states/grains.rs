@@ -3,11 +3,14 @@
 //! One probe script reads everything in a single round trip; [`parse`] converts its output. Called before
 //! state files are compiled.
 
+use std::net::IpAddr;
+
 use sha2::{Digest as _, Sha256};
 
 use super::probe_sections::{ProbeSections, assignments, sectioned_probe};
 use super::{FactCache, Halt, network};
 use crate::host::fact::{Domain, Fact, Probe};
+use crate::text::shlex_split;
 use crate::value::{Map, Value};
 
 /// The release of Salt that `saltversion` and `test.version` name.
@@ -54,7 +57,8 @@ _s path; printf '%s\n' "$PATH"
 _s shell; printf '%s\n' "${SHELL:-/bin/sh}"
 _s language; printf '%s\n' "${LC_ALL:-${LC_CTYPE:-$LANG}}"
 _s zone; date +%Z
-_s disks; for _d in /sys/block/*; do [ -e "$_d" ] && printf '%s\n' "${_d##*/}"; done
+_s disks; for _d in /sys/block/*; do [ -e "$_d" ] && printf '%s %s\n' "${_d##*/}" "$(_l "$_d/queue/rotational")"; done
+_s parameters; _l /proc/cmdline
 _s machine-id; _l /etc/machine-id
 _s efi; [ -d /sys/firmware/efi ] && echo yes
 _s cwd; pwd"#;
@@ -235,12 +239,25 @@ fn hardware(sections: &ProbeSections<'_>, grains: &mut Map) {
         insert(grains, grain, kibibytes / 1024);
     }
     let is_real = |name: &&str| {
-        !["loop", "ram", "zram"]
+        !["dm-", "loop", "md", "ram", "zram"]
             .iter()
             .any(|it| name.starts_with(it))
     };
-    let disks = sections.get("disks").split_whitespace().filter(is_real);
-    insert(grains, "disks", texts(disks));
+    let disks = |flag: &'static str| {
+        let pairs = sections
+            .get("disks")
+            .lines()
+            .map(|line| line.split_once(' '));
+        let kind = pairs.flatten().filter(move |(_, own)| own.trim() == flag);
+        texts(kind.map(|(name, _)| name).filter(is_real))
+    };
+    insert(grains, "disks", disks("1"));
+    insert(grains, "ssds", disks("0"));
+    insert(
+        grains,
+        "kernelparams",
+        kernel_parameters(sections.line("parameters")),
+    );
     insert(grains, "efi", !sections.line("efi").is_empty());
     let (kind, of) = match sections.line("virtual") {
         "" | "none" => ("physical", None),
@@ -322,13 +339,62 @@ fn network(sections: &ProbeSections<'_>, grains: &mut Map) {
     insert(grains, "ip_gw", four.is_truthy() || six.is_truthy());
     insert(grains, "ip4_gw", four);
     insert(grains, "ip6_gw", six);
-    let servers = sections.get("resolver").lines().filter_map(|line| {
+    insert(grains, "dns", resolver(sections.get("resolver")));
+}
+
+/// Reads the parameters with which the kernel was started, as pairs of a name and a value or null.
+fn kernel_parameters(line: &str) -> Value {
+    let words = shlex_split(line, None).unwrap_or_default();
+    Value::list(words.iter().map(|word| {
+        let value = match word.split('=').collect::<Vec<_>>().as_slice() {
+            [_, value] => Value::from(value.trim_matches('"')),
+            _ => Value::Null,
+        };
+        let name = word.split('=').next().unwrap_or_default();
+        Value::list([name.into(), value])
+    }))
+}
+
+/// Reads the configuration of the resolver.
+fn resolver(text: &str) -> Value {
+    let mut servers: Vec<IpAddr> = Vec::new();
+    let (mut domain, mut search) = ("", Vec::new());
+    let (mut sorted, mut options): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    for line in text.lines() {
         let mut words = line.split_whitespace();
-        words.next().filter(|word| *word == "nameserver")?;
-        words.next()
-    });
-    let servers = texts(servers);
-    insert(grains, "dns", Value::map([("nameservers", servers)]));
+        let keyword = words.next().unwrap_or_default();
+        let words: Vec<&str> = words
+            .take_while(|word| !word.starts_with(['#', ';']))
+            .collect();
+        let first = words.first().copied();
+        match (keyword, first) {
+            ("nameserver", Some(address)) => {
+                if let Ok(address) = address.parse()
+                    && !servers.contains(&address)
+                {
+                    servers.push(address);
+                }
+            }
+            ("domain", Some(name)) => domain = name,
+            ("search", _) => search = words,
+            ("sortlist", _) => sorted.extend(words),
+            ("options", Some(option)) if !options.contains(&option) => options.push(option),
+            _ => {}
+        }
+    }
+    let of = |fits: fn(&IpAddr) -> bool| {
+        let chosen = servers.iter().filter(|address| fits(address));
+        Value::list(chosen.map(|address| address.to_string().into()))
+    };
+    Value::map([
+        ("nameservers", of(|_| true)),
+        ("ip4_nameservers", of(IpAddr::is_ipv4)),
+        ("ip6_nameservers", of(IpAddr::is_ipv6)),
+        ("sortlist", texts(sorted)),
+        ("domain", domain.into()),
+        ("search", texts(search)),
+        ("options", texts(options)),
+    ])
 }
 
 fn system(sections: &ProbeSections<'_>, grains: &mut Map) {

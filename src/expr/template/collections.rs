@@ -10,6 +10,7 @@ use crate::value::{List, Map, Value};
 use super::arguments::{FilterArguments, FilterTable, VARIADIC};
 use super::error::{Result, filter_error};
 use super::limits;
+use super::mutable;
 use super::text_layout::get_attribute_path;
 
 /// The maximum nesting depth for `combine` and `flatten`.
@@ -483,9 +484,21 @@ fn dictsort(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         let order = left.cmp(right);
         if reverse { order.reverse() } else { order }
     });
-    let tuple = |(_, pair): (JinjaValue, [Value; 2])| {
-        let [key, value] = pair.map(|item| args.engine_value(item));
-        Ok(JinjaValue::from(Tuple::from([key?, value?])))
+    // An item of a map that templates can change stays the same object.
+    let is_mutable = mutable::is_map(args.subject);
+    let tuple = |(_, [key, value]): (JinjaValue, [Value; 2])| {
+        let key = args.engine_value(key)?;
+        let own = if is_mutable {
+            args.subject.get_item(&key)?
+        } else {
+            JinjaValue::UNDEFINED
+        };
+        let value = if own.is_undefined() {
+            args.engine_value(value)?
+        } else {
+            own
+        };
+        Ok(JinjaValue::from(Tuple::from([key, value])))
     };
     pairs.into_iter().map(tuple).collect::<Result<_>>()
 }

@@ -65,6 +65,11 @@ pub trait TemplateLibrary: Send + Sync {
     /// Calls a function with a name such as `module.function`.
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String>;
 
+    /// Returns true if a function looks up a value and returns its second argument, `default`, if there is none.
+    fn is_lookup(&self, _function: &str) -> bool {
+        false
+    }
+
     /// Returns the names of the library's filters.
     fn filters(&self) -> &'static [&'static str];
 
@@ -257,7 +262,11 @@ fn add_filters(environment: &mut Environment<'_>, library: &Arc<dyn TemplateLibr
                     let items = items.iter().map(give).collect();
                     return Ok(JinjaValue::from(Tuple::new(items)));
                 }
-                Ok::<_, JinjaError>(variables.engine_value(LazyValue::Value(result)))
+                let result = variables.engine_value(LazyValue::Value(result));
+                if library.changes_argument(name) {
+                    return change_argument(state, name, &subject, result);
+                }
+                Ok::<_, JinjaError>(result)
             };
         environment.add_filter(name, filter);
     }
@@ -284,6 +293,27 @@ fn resolve_include(name: &str, parent: &str) -> String {
         }
     }
     parts.join("/")
+}
+
+/// Writes a result into the argument that a function or filter changes, and returns that.
+fn change_argument(
+    state: &State<'_, '_>,
+    function: &str,
+    target: &JinjaValue,
+    result: JinjaValue,
+) -> Result<JinjaValue, JinjaError> {
+    let variables = Variables::from_state(state)?;
+    if MutableMaker::new(&variables).update_in_place(target, &result)? {
+        return Ok(target.clone());
+    }
+    let statement = state.get_extension::<StatementState>();
+    if target.kind() == ValueKind::Map && statement.is_some_and(|it| it.is_running) {
+        return Err(filter_error(format!(
+            "`{function}` cannot change this map, which is not a variable of the template; copy it first: \
+             `{{% set x = … %}}`"
+        )));
+    }
+    Ok(result)
 }
 
 fn reveal_arguments(variables: &Arc<Variables>, named: &Kwargs) -> Result<Map, JinjaError> {
@@ -412,6 +442,9 @@ impl LibraryModule {
         let target = args
             .first()
             .filter(|_| self.library.changes_argument(function));
+        let undefined = args
+            .get(1)
+            .filter(|it| it.is_undefined() && self.library.is_lookup(function));
         let args: Vec<Value> = args
             .iter()
             .map(|arg| variables.native_value(arg))
@@ -421,21 +454,14 @@ impl LibraryModule {
             .library
             .call(function, &args, &named)
             .map_err(filter_error)?;
+        if let Some(undefined) = undefined.filter(|_| result.is_null()) {
+            return Ok(undefined.clone());
+        }
         let result = variables.engine_value(LazyValue::Value(result));
-        let Some(target) = target.filter(|_| !is_copying(&named)) else {
-            return Ok(result);
-        };
-        if MutableMaker::new(&variables).update_in_place(target, &result)? {
-            return Ok(target.clone());
+        match target.filter(|_| !is_copying(&named)) {
+            Some(target) => change_argument(state, function, target, result),
+            None => Ok(result),
         }
-        let statement = state.get_extension::<StatementState>();
-        if target.kind() == ValueKind::Map && statement.is_some_and(|it| it.is_running) {
-            return Err(filter_error(format!(
-                "`{function}` cannot change this map, which is not a variable of the template; copy it first: \
-                 `{{% set x = … %}}`"
-            )));
-        }
-        Ok(result)
     }
 
     fn full(&self, name: &str) -> String {

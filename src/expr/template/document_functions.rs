@@ -2,19 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
+use minijinja::value::{Kwargs, Rest, Tuple, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State, functions};
 
-use super::error::Result;
-use super::inserted_names::{MUTABLE_FUNCTION, STATEMENT_FUNCTION};
+use super::error::{Result, filter_error};
+use super::inserted_names::{ITEMS_FUNCTION, MUTABLE_FUNCTION, STATEMENT_FUNCTION};
 use super::mutable::MutableMaker;
 use super::serialization;
 use super::variables::Variables;
 use super::{arguments, collections};
 
-/// Adds the functions that make values mutable, which all templates have.
+/// Adds the functions on lists and maps whose calls are inserted into all templates.
 pub(super) fn add_mutable(environment: &mut Environment<'_>) {
     environment.add_function(MUTABLE_FUNCTION, make_mutable);
+    environment.add_function(ITEMS_FUNCTION, loop_items);
     environment.add_function("namespace", namespace);
 }
 
@@ -33,6 +34,15 @@ pub(super) fn add(environment: &mut Environment<'_>) {
 #[derive(Debug, Default)]
 pub(super) struct StatementState {
     pub(super) is_running: bool,
+}
+
+/// Returns what a loop goes through. The engine takes none for an empty list; Jinja2 refuses it.
+fn loop_items(values: Rest<JinjaValue>) -> Result<JinjaValue> {
+    match &*values.0 {
+        [one] if one.is_none() => Err(filter_error("none cannot be iterated".to_owned())),
+        [one] => Ok(one.clone()),
+        several => Ok(JinjaValue::from(Tuple::from(several.to_vec()))),
+    }
 }
 
 fn statement(state: &mut State, is_running: bool) -> bool {

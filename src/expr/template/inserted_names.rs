@@ -9,12 +9,16 @@ pub(super) const CHECK_FUNCTION: &str = "__checked";
 /// The name of the function that counts plain text of a template. `preprocess` inserts the calls.
 pub(super) const COUNT_FUNCTION: &str = "__counted";
 
+/// The name of the function that checks what a loop goes through. `preprocess` inserts the calls.
+pub(super) const ITEMS_FUNCTION: &str = "__items";
+
 /// The function that begins and ends a `do` statement whose function changes its argument. `preprocess` inserts
 /// the calls.
 pub(super) const STATEMENT_FUNCTION: &str = "__statement";
 
 /// The functions that change their argument, so that a `do` statement has an effect.
-pub(super) const CHANGING_FUNCTIONS: [&str; 2] = ["defaults.merge", "slsutil.update"];
+pub(super) const CHANGING_FUNCTIONS: [&str; 3] =
+    ["defaults.merge", "slsutil.update", "_dict_key_value"];
 
 /// The name of the function that wraps a macro. The calls are inserted after the end of the macro.
 pub(super) const VARIADIC_FUNCTION: &str = "__variadic";

@@ -50,6 +50,11 @@ impl Debug for MutableMap {
     }
 }
 
+/// Returns true if a value is a mutable map.
+pub(super) fn is_map(value: &JinjaValue) -> bool {
+    value.downcast_object_ref::<MutableMap>().is_some()
+}
+
 /// Returns true if a value is a mutable map whose keys the filter `yaml` does not sort.
 pub(super) fn keeps_order(value: &JinjaValue) -> bool {
     let map = value.downcast_object_ref::<MutableMap>();

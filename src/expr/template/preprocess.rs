@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::delimiters::{Delimiters, TagFinder, TagKind, expression_length, string_length};
 use super::inserted_names::{
-    CHANGING_FUNCTIONS, CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION, STATEMENT_FUNCTION,
+    CHANGING_FUNCTIONS, CHECK_FUNCTION, COUNT_FUNCTION, ITEMS_FUNCTION, MUTABLE_FUNCTION,
+    STATEMENT_FUNCTION,
 };
 use super::operators::rewrite_operators;
 use super::variadic::rewrite_macros;
@@ -214,15 +215,7 @@ impl TemplateScanner<'_> {
             },
             _ => String::new(),
         };
-        let mut length = length;
-        let condition = expression_length(inner, " if ");
-        if name == "for" && condition < inner.len() {
-            // The engine checks the condition for all items before the first round.
-            let condition = condition + " if ".len();
-            self.copy(condition);
-            self.output.push_str(&format!("{COUNT_FUNCTION}(0) and "));
-            length -= condition;
-        }
+        let length = length - self.for_head(inner, name);
         let control = inner.ends_with(['-', '+']) && !inner.trim_start().is_empty();
         self.copy(length - usize::from(control && !bound.trim().is_empty()));
         if bound.trim().is_empty() {
@@ -232,6 +225,34 @@ impl TemplateScanner<'_> {
         self.output.push_str(&format!(
             "{end}{start} set {CHECK_RESULT} = {CHECK_FUNCTION}({bound}) "
         ));
+    }
+
+    /// Copies the expressions of a `for` tag with the checks of what they give. Returns the length of what was copied,
+    /// 0 for other tags.
+    fn for_head(&mut self, inner: &str, name: &str) -> usize {
+        if name != "for" {
+            return 0;
+        }
+        let mut copied = 0;
+        let condition = expression_length(inner, " if ");
+        let items = expression_length(inner, " in ") + " in ".len();
+        let whole = inner.trim_end_matches(['-', '+']).trim_end();
+        let end = condition.min(whole.strip_suffix(" recursive").unwrap_or(whole).len());
+        if items < end {
+            self.copy(items);
+            self.output.push_str(&format!("{ITEMS_FUNCTION}("));
+            self.copy(end - items);
+            self.output.push(')');
+            copied = end;
+        }
+        if condition < inner.len() {
+            // The engine checks the condition for all items before the first round.
+            let condition = condition + " if ".len();
+            self.copy(condition - copied);
+            self.output.push_str(&format!("{COUNT_FUNCTION}(0) and "));
+            copied = condition;
+        }
+        copied
     }
 
     /// Translates a tag that the engine does not know. None for other tags.
@@ -414,7 +435,7 @@ mod tests {
             shown(&format!("{first_loop}%}}{long}{{%- endfor %}}{text}")),
             counted("{% for a in b ", &long, "%}").replacen(
                 "{% for a in b ",
-                &format!("{{% for a in b {check}"),
+                &format!("{{% for a in {ITEMS_FUNCTION}(b) {check}"),
                 1
             ) + &format!("{{%- endfor %}}{text}")
         );
@@ -440,7 +461,9 @@ mod tests {
             ),
             (
                 "{%- for a, b in c if d -%}",
-                format!("{{%- for a, b in c if {COUNT_FUNCTION}(0) and d {check}(a, b) -%}}"),
+                format!(
+                    "{{%- for a, b in {ITEMS_FUNCTION}(c) if {COUNT_FUNCTION}(0) and d {check}(a, b) -%}}"
+                ),
             ),
             (
                 "{% with a = [1, 2], b = c %}",
@@ -456,7 +479,7 @@ mod tests {
             ),
             (
                 "{% for a in (b if c else d) %}",
-                format!("{{% for a in (b if c else d) {check}(a) %}}"),
+                format!("{{% for a in {ITEMS_FUNCTION}((b if c else d)) {check}(a) %}}"),
             ),
             ("{% if set == for %}x", "{% if set == for %}x".to_owned()),
             ("{% for", "{% for".to_owned()),

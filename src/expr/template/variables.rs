@@ -17,7 +17,9 @@ use crate::expr::reads::Read;
 use crate::expr::syntax::needs_evaluation;
 use crate::value::{Handle, Map, Value};
 
-use super::inserted_names::{CHECK_FUNCTION, COUNT_FUNCTION, MUTABLE_FUNCTION, VARIADIC_FUNCTION};
+use super::inserted_names::{
+    CHECK_FUNCTION, COUNT_FUNCTION, ITEMS_FUNCTION, MUTABLE_FUNCTION, VARIADIC_FUNCTION,
+};
 use super::ordered_maps::OrderedMaps;
 use super::parts::PartsWriter;
 
@@ -192,7 +194,7 @@ impl Variables {
 }
 
 /// The global functions of the engine, which are not variables.
-pub(in crate::expr) const GLOBALS: [&str; 17] = [
+pub(in crate::expr) const GLOBALS: [&str; 18] = [
     "range",
     "dict",
     "debug",
@@ -210,6 +212,7 @@ pub(in crate::expr) const GLOBALS: [&str; 17] = [
     COUNT_FUNCTION,
     VARIADIC_FUNCTION,
     MUTABLE_FUNCTION,
+    ITEMS_FUNCTION,
 ];
 
 /// The variables in the form of an engine object.

@@ -37,9 +37,8 @@ pub(in crate::states) const FILTER_NAMES: &[&str] = &[
     "base64_encode",
     "base64_decode",
     "path_join",
-    "is_ip",
-    "is_ipv4",
-    "is_ipv6",
+    "uuid",
+    "sha1",
     "network_hosts",
     "network_size",
     "ipwrap",
@@ -55,6 +54,19 @@ pub(in crate::states) const FILTER_NAMES: &[&str] = &[
     "compare_dicts",
     "to_snake_case",
     "to_camelcase",
+    // The filters of `ip_filters.rs` and `entry_filters.rs`.
+    "filter_by_networks",
+    "ip_host",
+    "ipaddr",
+    "ipv4",
+    "ipv6",
+    "is_ip",
+    "is_ipv4",
+    "is_ipv6",
+    "append_dict_key_value",
+    "extend_dict_key_value",
+    "set_dict_key_value",
+    "update_dict_key_value",
 ];
 
 /// The maximum indentation of JSON, in spaces.

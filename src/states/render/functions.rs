@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::call::{CallResult, TemplateCall};
 use super::map_merge::{merge_values, value_at_path};
-use super::{machine_functions, tree_functions};
+use super::{host_functions, machine_functions, tree_functions};
 use crate::states::grains::SALT_VERSION;
 use crate::states::refuse;
 use crate::text::Glob;
@@ -111,8 +111,13 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
 
 /// Returns all template functions with their implementations.
 fn all() -> impl Iterator<Item = &'static (&'static str, TemplateFn)> {
-    let own = FUNCTIONS.iter().chain(tree_functions::FUNCTIONS);
-    own.chain(machine_functions::FUNCTIONS)
+    let tables = [
+        FUNCTIONS,
+        tree_functions::FUNCTIONS,
+        machine_functions::FUNCTIONS,
+        host_functions::FUNCTIONS,
+    ];
+    tables.into_iter().flatten()
 }
 
 /// Returns the names of all template functions.

@@ -40,6 +40,11 @@ impl IpNetwork {
         Some(Self { first, prefix })
     }
 
+    /// The length of the prefix in bits.
+    pub(super) fn prefix(self) -> u32 {
+        self.prefix
+    }
+
     /// Returns true if the address is in the network.
     pub(super) fn contains(self, address: IpAddr) -> bool {
         self.first.is_ipv4() == address.is_ipv4()

@@ -163,7 +163,11 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
     }),
 ];
 
-fn probe(call: &TemplateCall<'_>, text: String, reads: Domain) -> Result<ProbeOutput, Halt> {
+pub(super) fn probe(
+    call: &TemplateCall<'_>,
+    text: String,
+    reads: Domain,
+) -> Result<ProbeOutput, Halt> {
     let setting = CommandSetting::default();
     call.facts
         .probe(Probe {
@@ -175,7 +179,7 @@ fn probe(call: &TemplateCall<'_>, text: String, reads: Domain) -> Result<ProbeOu
 }
 
 /// Decodes output without trailing line breaks.
-fn text(bytes: &[u8]) -> Value {
+pub(super) fn text(bytes: &[u8]) -> Value {
     String::from_utf8_lossy(bytes)
         .trim_end_matches(['\n', '\r'])
         .into()

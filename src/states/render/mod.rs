@@ -7,8 +7,11 @@
 mod call;
 #[cfg(test)]
 mod dialect_tests;
+mod entry_filters;
 mod filters;
 mod functions;
+mod host_functions;
+mod ip_filters;
 mod ip_network;
 mod machine_functions;
 mod map_merge;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{TemplateCall, TemplateVars};
 use super::null_context::null_context;
-use super::{filters, functions, text_filters};
+use super::{entry_filters, filters, functions, ip_filters, text_filters};
 use crate::diagnostic::Diagnostics;
 use crate::expr::{DocumentError, DocumentRenderer, NullScope, RenderedDocument, TemplateLibrary};
 use crate::host::fact::{Fact, FactReading};
@@ -248,10 +248,15 @@ impl TemplateLibrary for SaltLibrary {
 
     fn changes_argument(&self, function: &str) -> bool {
         matches!(function, "defaults.merge" | "slsutil.update")
+            || entry_filters::FILTER_NAMES.contains(&function)
     }
 
     fn functions(&self) -> Vec<&'static str> {
         functions::names().collect()
+    }
+
+    fn is_lookup(&self, function: &str) -> bool {
+        matches!(function, "config.get" | "grains.get" | "pillar.get")
     }
 
     fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {
@@ -279,6 +284,8 @@ impl TemplateLibrary for SaltLibrary {
 
     fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
         text_filters::apply_text_filter(name, args, named)
+            .or_else(|| ip_filters::apply_ip_filter(name, args, named))
+            .or_else(|| entry_filters::apply_entry_filter(name, args, named))
             .unwrap_or_else(|| filters::apply_filter(name, args, named))
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::Md5;
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256, Sha512};
 
 use super::IpNetwork;
@@ -27,9 +28,9 @@ pub(super) fn apply_text_filter(
         arg(place, key).map_or_else(String::new, |value| value.reveal().to_string())
     };
     let text = subject.to_string();
-    let address: Option<IpAddr> = text.parse().ok();
     Some(Ok(match name {
         "md5" => hex(&Md5::digest(text)).into(),
+        "sha1" => hex(&Sha1::digest(text)).into(),
         "sha256" => hex(&Sha256::digest(text)).into(),
         "sha512" => hex(&Sha512::digest(text)).into(),
         "hmac" => {
@@ -40,9 +41,7 @@ pub(super) fn apply_text_filter(
         "base64_encode" => base64::encode(text.as_bytes()).into(),
         "base64_decode" => return Some(decoded(&text)),
         "path_join" => joined(&text, args.get(1..).unwrap_or_default()).into(),
-        "is_ip" => address.is_some().into(),
-        "is_ipv4" => address.is_some_and(|it| it.is_ipv4()).into(),
-        "is_ipv6" => address.is_some_and(|it| it.is_ipv6()).into(),
+        "uuid" => uuid(&text).into(),
         "network_hosts" => return Some(hosts(&text)),
         "network_size" => return Some(network_size(&text)),
         "ipwrap" => wrapped(subject),
@@ -70,6 +69,26 @@ pub(super) fn apply_text_filter(
         }
         _ => return None,
     }))
+}
+
+/// Returns the UUID of version 5 for a name in the namespace of the domain name system.
+fn uuid(name: &str) -> String {
+    const NAMESPACE: [u8; 16] = [
+        0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30,
+        0xc8,
+    ];
+    let mut digest = Sha1::digest([&NAMESPACE[..], name.as_bytes()].concat());
+    digest[6] = (digest[6] & 0x0f) | 0x50;
+    digest[8] = (digest[8] & 0x3f) | 0x80;
+    let digits = hex(&digest);
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..32],
+    ];
+    parts.join("-")
 }
 
 fn items_of(value: &Value) -> &[Value] {

@@ -21,7 +21,13 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
     ("cp.list_states", list_states),
     ("cp.list_master_dirs", list_folders),
     // Without a master there is no mine, and each question finds nothing.
-    ("mine.get", |_| Ok(Map::new().into())),
+    ("mine.get", |call| {
+        const ARGUMENTS: [&str; 4] = ["tgt", "fun", "tgt_type", "exclude_minion"];
+        match call.named.keys().find(|key| !ARGUMENTS.contains(&&***key)) {
+            Some(key) => Err(call.fail(format_args!("there is no argument `{key}`"))),
+            None => Ok(Map::new().into()),
+        }
+    }),
     ("pillar.fetch", |call| found(call, &call.vars.pillar)),
     ("grains.fetch", |call| found(call, &call.vars.grains)),
     ("pillar.ls", |call| Ok(keys(&call.vars.pillar))),
@@ -59,6 +65,30 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
         Ok(network.contains(address).into())
     }),
     ("slsutil.serialize", serialize),
+    ("state.sls_exists", |call| {
+        let written = call.arg_or_null(0, "mods");
+        let names: Vec<String> = match written.reveal() {
+            Value::List(names) => names.iter().map(|name| name.reveal().to_string()).collect(),
+            text => text.to_string().split(',').map(str::to_owned).collect(),
+        };
+        for name in names {
+            let path = name.trim().replace('.', "/");
+            let mut files = [format!("{path}.sls"), format!("{path}/init.sls")].into_iter();
+            let is_there = |path: &String| matches!(call.vars.roots.read(path), Ok(Some(_)));
+            if !files.any(|path| is_there(&path)) {
+                return Ok(false.into());
+            }
+        }
+        Ok(true.into())
+    }),
+    ("random.hash", |call| {
+        let algorithm = call.text_or(1, "algorithm", "sha512");
+        let value = Value::from(call.text(0, "value")?);
+        apply_text_filter(&algorithm, &[value], &Map::new())
+            .filter(|_| ["md5", "sha1", "sha256", "sha512"].contains(&&*algorithm))
+            .unwrap_or_else(|| Err(format!("there is no algorithm `{algorithm}`")))
+            .map_err(|problem| call.fail(problem))
+    }),
     ("hashutil.digest", |call| {
         let kind = call.text_or(1, "checksum", "md5");
         filtered(call, &kind)

@@ -27,7 +27,6 @@ SECONDS_PER_SLS = 90
 SKIPPED_FOLDERS = {"test", "tests", "docs", "bin", "_pillar", "pillar", "dev", ".git"}
 # The requisites of a chunk that tell who included its file differ between versions of Salt and are not compared.
 LEFT_OUT = {"__sls_included_from__"}
-REQUISITES = {"require", "require_any", "watch", "watch_any", "prereq", "onchanges", "onchanges_any", "onfail", "listen"}
 
 
 def plain(value):
@@ -41,16 +40,8 @@ def plain(value):
     return str(value)
 
 
-def without_repeats(chunk):
-    """Removes what stands twice in a requisite: Salt keeps both, which changes neither order nor results."""
-    return {
-        key: [item for place, item in enumerate(value) if item not in value[:place]] if key in REQUISITES else value
-        for key, value in chunk.items()
-    }
-
-
 def digest(chunks):
-    text = json.dumps([without_repeats(chunk) for chunk in plain(chunks)], sort_keys=True, separators=(",", ":"))
+    text = json.dumps(plain(chunks), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
