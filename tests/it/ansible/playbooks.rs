@@ -99,7 +99,7 @@ fn scalars_of_a_playbook_in_the_model_are_those_of_the_same_text_in_a_file() {
     )
     .env();
     let text = node(
-        &format!("playbook: |{}", SCALARS.replace('\n', "\n    ")),
+        &format!("playbook:\n  q: |{}", SCALARS.replace('\n', "\n    ")),
         "{shown: told}",
     )
     .env();
