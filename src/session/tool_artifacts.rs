@@ -236,10 +236,10 @@ pub(super) fn has_installers(service: &ServiceTemplate) -> bool {
 }
 
 /// Returns the installers that the admitted node templates depend on.
-pub(crate) fn installers_of<'s>(
-    service: &'s ServiceTemplate,
+pub(crate) fn installers_of(
+    service: &ServiceTemplate,
     admits: impl Fn(&TemplateName) -> bool,
-) -> Vec<&'s TemplateName> {
+) -> Vec<&TemplateName> {
     let nodes = &service.topology.nodes;
     let admitted = nodes.values().filter(|node| admits(&node.name));
     let targets =

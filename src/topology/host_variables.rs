@@ -64,7 +64,7 @@ impl Topology {
                     variables.insert(format!("ansible_{name}").into(), value);
                 }
             }
-            add_entries(reader.read(endpoint, "hostvars")?, &mut variables);
+            add_entries(reader.read(endpoint, "hostvars")?.as_ref(), &mut variables);
             if !variables.contains_key(HOST_VARIABLE) {
                 let reported = variables.get("ip_address").cloned();
                 let address = match reported {
@@ -79,7 +79,10 @@ impl Topology {
             if let Some(credential) = credential.as_ref().and_then(Value::marked_entries) {
                 add_credential(&credential, &mut variables);
             }
-            add_entries(reader.read(connection, "hostvars")?, &mut variables);
+            add_entries(
+                reader.read(connection, "hostvars")?.as_ref(),
+                &mut variables,
+            );
         }
         if !variables.contains_key(HOST_VARIABLE)
             && let Some(address) = address(of, reader)?
@@ -105,8 +108,8 @@ fn address<R: AttributeReader>(of: Handle, reader: &mut R) -> Result<Option<Valu
 }
 
 /// Adds the entries of a map to variables.
-fn add_entries(more: Option<Value>, variables: &mut Map) {
-    let entries = more.as_ref().and_then(Value::marked_entries);
+fn add_entries(more: Option<&Value>, variables: &mut Map) {
+    let entries = more.and_then(Value::marked_entries);
     variables.extend(entries.into_iter().flatten());
 }
 
@@ -127,5 +130,5 @@ fn add_credential(credential: &Map, variables: &mut Map) {
         };
         variables.insert(format!("ansible_{kind}").into(), token);
     }
-    add_entries(known("keys").cloned(), variables);
+    add_entries(known("keys"), variables);
 }

@@ -49,9 +49,9 @@ pub(super) fn resolve_shared_artifacts(templates: &mut [UnmatchedTemplate]) {
     }
     let named = |operation: &Operation| {
         let implementation = operation.implementation.as_ref()?;
-        let text = match (&implementation.primary_text, &implementation.kind) {
-            (Some(text), _) | (None, ImplementationKind::Command(text)) => text,
-            _ => return None,
+        let named = (&implementation.primary_text, &implementation.kind);
+        let ((Some(text), _) | (None, ImplementationKind::Command(text))) = named else {
+            return None;
         };
         let (store, artifact) = shared.get(text)?;
         let is_free = implementation.primary.is_none();
