@@ -108,17 +108,12 @@ fn short_playbook(work: &str) -> Json {
     }])
 }
 
-fn ensemble(work: &str) -> String {
-    let lines = |line: &dyn Fn(usize) -> String| -> String {
-        let all: Vec<String> = (0..CANARIES.len()).map(line).collect();
-        all.concat()
-    };
-    let declared = lines(&|it| format!("        pw{it}: {{type: string, sensitive: true}}\n"));
-    let properties = lines(&|it| format!("pw{it}: {{get_input: pw{it}}}, "));
-    let variables = lines(&|it| format!("pw{it}: '{{{{ SELF.pw{it} }}}}', "));
-    let node = |name: &str, kind: &str, inputs: &str, more: &str, others: &str| {
-        format!(
-            "        {name}:
+/// Returns a node template: its name, its properties, its configurator and the inputs of all operations, then the rest of
+/// `configure`, and of `check` and `delete`.
+fn node_template(heads: [&str; 4], more: &str, others: &str) -> String {
+    let [name, properties, kind, inputs] = heads;
+    format!(
+        "        {name}:
           type: unfurl.nodes.Generic
           properties: {{{properties}}}
           interfaces:
@@ -131,7 +126,20 @@ fn ensemble(work: &str) -> String {
                 configure: {more}
                 delete: {others}
 "
-        )
+    )
+}
+
+fn ensemble(work: &str) -> String {
+    let lines = |line: &dyn Fn(usize) -> String| -> String {
+        let all: Vec<String> = (0..CANARIES.len()).map(line).collect();
+        all.concat()
+    };
+    let declared = lines(&|it| format!("        pw{it}: {{type: string, sensitive: true}}\n"));
+    let properties = lines(&|it| format!("pw{it}: {{get_input: pw{it}}}, "));
+    let variables = lines(&|it| format!("pw{it}: '{{{{ SELF.pw{it} }}}}', "));
+    let node = |name: &str, kind: &str, inputs: &str, more: &str, others: &str| {
+        let heads = [name, properties.as_str(), kind, inputs];
+        node_template(heads, more, others)
     };
     let terraform = |body: &str| {
         let main = json!(module(body, work));
