@@ -61,12 +61,12 @@ trap 'exit 143' TERM
 /// The user of the shell: name, number, and numbers of user and group. Changes and commands of other users need them.
 ///
 /// One program gives all of them, as `uid=0(root) gid=0(root) groups=…`.
-pub(super) const USER: &str = r#"_w=$(id)
+pub(super) const USER: &str = r"_w=$(id)
 _id=${_w#uid=}; _me=${_id%% *}
 case $_me in *'('*) _me=${_id#*'('}; _me=${_me%%')'*};; esac
 _id=${_id%%[!0-9]*}
 _w=${_w#* gid=}; Z=$_id:${_w%%[!0-9]*}
-"#;
+";
 
 /// The functions that read facts.
 ///

@@ -17,8 +17,9 @@ use tokio::time::{sleep, timeout};
 use super::connect::{BoxFuture, Connector, JumpConnector};
 use super::connection::{Connection, SessionError, run_script};
 use super::failure::{ConnectFailure, display_name};
-use super::idle_shells::{IdleShells, OpenShell, ShellPlace};
+use super::idle_shells::{IdleShells, ShellPlace};
 use super::keys::KeyCache;
+use crate::host::channel_io::{ChannelIo, CommandInput};
 use crate::host::{Address, Destination, Route};
 
 /// The maximum number of connections to one host by one route.
@@ -69,7 +70,7 @@ struct PoolState {
     handshakes: Arc<Semaphore>,
     keys: KeyCache,
     host_pools: Mutex<HashMap<Address, Vec<Arc<HostPool>>>>,
-    idle_shells: Mutex<IdleShells>,
+    idle_shells: Mutex<IdleShells<OpenShell>>,
     closing: watch::Sender<bool>,
 }
 
@@ -121,12 +122,12 @@ impl ConnectionPool {
         destination: Option<&Arc<Destination>>,
     ) -> Option<OpenShell> {
         let host_pool = destination.map(|destination| self.host_pool(destination));
-        let fits = |lease: Option<&Lease>| match (lease, &host_pool) {
+        let fits = |shell: &OpenShell| match (&shell.lease, &host_pool) {
             (Some(lease), Some(host_pool)) => Arc::ptr_eq(&lease.host_pool, host_pool),
             (None, None) => true,
             _ => false,
         };
-        let (found, lost) = self.idle_shells().take(place, fits);
+        let (found, lost) = self.idle_shells().take(place, OpenShell::is_lost, fits);
         // A lease takes the locks of the pool when it is dropped, so the list of shells is no longer locked.
         drop(lost);
         found
@@ -148,7 +149,7 @@ impl ConnectionPool {
         }
     }
 
-    fn idle_shells(&self) -> MutexGuard<'_, IdleShells> {
+    fn idle_shells(&self) -> MutexGuard<'_, IdleShells<OpenShell>> {
         let shells = self.shared.idle_shells.lock();
         shells.unwrap_or_else(PoisonError::into_inner)
     }
@@ -158,7 +159,10 @@ impl ConnectionPool {
     /// Returns false if there is none.
     fn close_idle_shell(&self, host_pool: &Arc<HostPool>) -> bool {
         let address = &host_pool.destination.address;
-        let is_here = |lease: &Lease| Arc::ptr_eq(&lease.host_pool, host_pool);
+        let is_here = |shell: &OpenShell| {
+            let lease = shell.lease.as_ref();
+            lease.is_some_and(|lease| Arc::ptr_eq(&lease.host_pool, host_pool))
+        };
         let found = self.idle_shells().take_on(address, is_here);
         found.is_some_and(|shell| {
             tokio::spawn(shell.close());
@@ -298,6 +302,29 @@ impl Drop for Lease {
         self.host_pool
             .with_slot(&self.connection, |slot| slot.sessions -= 1);
         self.host_pool.changed.notify_one();
+    }
+}
+
+/// A started shell that reads its input.
+pub(in crate::host) struct OpenShell {
+    pub(in crate::host) channel_io: ChannelIo,
+    pub(in crate::host) input: CommandInput,
+    /// The lease of the session; none in a container of this machine.
+    pub(in crate::host) lease: Option<Lease>,
+}
+
+impl OpenShell {
+    /// Closes the session, then gives it free.
+    pub(in crate::host) async fn close(self) {
+        drop(self.input);
+        self.channel_io.close().await;
+        drop(self.lease);
+    }
+
+    /// Returns whether the connection below the shell has ended.
+    fn is_lost(&self) -> bool {
+        let lease = self.lease.as_ref();
+        lease.is_some_and(|lease| lease.connection.is_lost())
     }
 }
 
