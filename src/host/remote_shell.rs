@@ -84,7 +84,7 @@ async fn run(
                 if let Some(shell) = shell {
                     transport.keep_shell(user, *shell);
                 }
-                output
+                *output
             }
         };
         let elapsed = began.elapsed();
@@ -104,7 +104,7 @@ enum ScriptOutcome {
     /// The idle shell had ended before it read the script.
     ShellWasClosed,
     /// The script ran; the shell too if it can run another one.
-    Ran(RunOutput, Option<Box<OpenShell>>),
+    Ran(Box<RunOutput>, Option<Box<OpenShell>>),
 }
 
 /// The event that ended a script.
@@ -145,10 +145,10 @@ impl RunningScript<'_> {
         }
         let output = self.output(end, why, reply);
         if is_usable {
-            return ScriptOutcome::Ran(output, Some(Box::new(shell)));
+            return ScriptOutcome::Ran(Box::new(output), Some(Box::new(shell)));
         }
         shell.close().await;
-        ScriptOutcome::Ran(output, None)
+        ScriptOutcome::Ran(Box::new(output), None)
     }
 
     /// Sends the script to the shell, and ends it if it has to stop.

@@ -160,7 +160,7 @@ fn attribute_words(like: &ModeAndOwner) -> String {
 fn first_umask(write: &FileWrite) -> u32 {
     const SPECIAL_AND_EXECUTE: u32 = 0o7111;
     let mode = write.like.mode.or(write.present_mode).unwrap_or(0o600);
-    let is_same_for_all = mode & 0o004 != 0 || mode & 0o077 == 0;
+    let is_same_for_all = mode & 0o004 != 0 || mode & 0o777 == mode & 0o700;
     if mode & SPECIAL_AND_EXECUTE == 0 && is_same_for_all {
         0o666 & !mode
     } else {
