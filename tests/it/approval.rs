@@ -236,7 +236,7 @@ fn misspelt_names_of_states_and_facts_have_a_hint_at_the_whole_word() {
         run.says(&[&format!("`{wrong}` does not exist"), &hint]);
         env.write("states/main.sls", &format!("x:\n  {wrong}: []\n"));
         let run = env.unfurl(["state", "test", "main"]).exits(1);
-        run.prints(&[&format!("Hint: {hint}")]);
+        run.says(&[&hint]);
     }
     let run = env.unfurl(["op", "wholly.unknown"]).exits(2);
     assert!(!run.stderr.contains("did you mean"), "{run}");

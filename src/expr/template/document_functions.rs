@@ -37,6 +37,10 @@ pub(super) struct StatementState {
 }
 
 /// Returns what a loop goes through. The engine takes none for an empty list; Jinja2 refuses it.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine passes arguments by value"
+)]
 fn loop_items(values: Rest<JinjaValue>) -> Result<JinjaValue> {
     match &*values.0 {
         [one] if one.is_none() => Err(filter_error("none cannot be iterated".to_owned())),

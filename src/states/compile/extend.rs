@@ -13,6 +13,7 @@ use super::high_data::{
     StateItem,
 };
 use super::keywords::RequisiteKeyword;
+use super::name_index::{Lookup, NameIndex, StateKey, index_by_name, index_by_sls};
 use super::problem::StateFileProblem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::{Requisite, RunOrdering};
@@ -37,66 +38,6 @@ const UNCOPIED_ARGUMENTS: [&str; 13] = [
     "prereq",
     "prereq_in",
 ];
-
-/// The rule by which an ID is accepted as the target of an extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lookup {
-    /// An ID matches whether or not it declares the state module.
-    Loose,
-    /// An ID matches only if it declares the state module.
-    Strict,
-}
-
-/// IDs by state module and by the text of one of their arguments.
-type IdsByText = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
-
-/// Finds states by name. Every text argument of a state of the module counts as a name, as in Salt. The index
-/// is built on first use.
-#[derive(Debug, Default)]
-struct NameIndex(Option<IdsByText>);
-
-impl NameIndex {
-    /// The IDs that a name stands for, among states of the given module. `sls` as the module selects all IDs
-    /// of an SLS.
-    fn find(
-        &mut self,
-        high: &HighData,
-        name: &Arc<str>,
-        state: &Arc<str>,
-        lookup: Lookup,
-    ) -> Vec<Arc<str>> {
-        let own = high.ids.get(name);
-        if own.is_some_and(|body| lookup == Lookup::Loose || body.states.contains_key(state)) {
-            return vec![Arc::clone(name)];
-        }
-        if &**state == "sls" {
-            let of_sls = high.ids.iter().filter(|(_, body)| body.sls == *name);
-            return of_sls.map(|(id, _)| Arc::clone(id)).collect();
-        }
-        let index = self.0.get_or_insert_with(|| build_name_index(high));
-        let key = (Arc::clone(state), Arc::clone(name));
-        index.get(&key).cloned().unwrap_or_default()
-    }
-}
-
-fn build_name_index(high: &HighData) -> IdsByText {
-    let mut found = IdsByText::default();
-    for (id, body) in &high.ids {
-        for (module, state) in &body.states {
-            for item in &state.items {
-                if let Some(StateArgument {
-                    value: ArgumentValue::Value(Value::Str(text)),
-                    ..
-                }) = item.single()
-                {
-                    let key = (Arc::clone(module), Arc::clone(text));
-                    found.entry(key).or_default().push(Arc::clone(id));
-                }
-            }
-        }
-    }
-    found
-}
 
 impl HighData {
     /// Merges the `extend` blocks into their targets. Reports a problem for an unknown or ambiguous ID.
@@ -208,8 +149,6 @@ impl StateArgument {
         }
     }
 }
-
-type StateKey = (Arc<str>, Arc<str>);
 
 /// Collects the extensions that `_in` requisites, `use` and `use_in` produce.
 struct Injector<'a> {
@@ -578,30 +517,4 @@ impl Injector<'_> {
         };
         body.states.entry(Arc::clone(module)).or_insert_with(state)
     }
-}
-
-fn index_by_name(high: &HighData) -> FoldMap<Arc<str>, StateKey> {
-    let mut named = FoldMap::default();
-    for (id, body) in &high.ids {
-        for (module, state) in &body.states {
-            for argument in state.arguments() {
-                if let ("name", ArgumentValue::Value(Value::Str(name))) =
-                    (&*argument.key, &argument.value)
-                {
-                    named.insert(Arc::clone(name), (Arc::clone(id), Arc::clone(module)));
-                }
-            }
-        }
-    }
-    named
-}
-
-fn index_by_sls(high: &HighData) -> FoldMap<Arc<str>, Vec<StateKey>> {
-    let mut of_sls: FoldMap<Arc<str>, Vec<StateKey>> = FoldMap::default();
-    for (id, body) in &high.ids {
-        let states = of_sls.entry(Arc::clone(&body.sls)).or_default();
-        let own = body.states.keys();
-        states.extend(own.map(|module| (Arc::clone(id), Arc::clone(module))));
-    }
-    of_sls
 }

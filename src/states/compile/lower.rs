@@ -13,7 +13,7 @@ use super::keywords::{RequisiteKeyword, is_keyword};
 use super::problem::StateFileProblem;
 use super::request::{CompilePurpose, CompileRequest};
 use super::watching::require_what_cannot_be_watched;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::{
     Chunk, ChunkIndex, LinkTarget, LowData, MODULES, Requisite, RequisiteLink, RunOrdering, find,
 };
@@ -225,7 +225,7 @@ impl<'a> RequisiteResolver<'a> {
             }
             Value::Str(value) => self.resolve_target(&key, value),
             // Salt shows a requisite without a name, and lets it count as met.
-            Value::Null => self.add_set(Vec::new()),
+            Value::Null if !self.fails_without_name(draft, &key, kind) => self.add_set(Vec::new()),
             _ => {
                 let (name, sls) = (Arc::clone(&draft.name), Arc::clone(&draft.sls));
                 let word = RequisiteKeyword::Direct(kind);
@@ -240,22 +240,8 @@ impl<'a> RequisiteResolver<'a> {
                 return None;
             }
         };
-        let lost = target == LinkTarget::Missing && kind != Requisite::Listen;
-        let is_error = self.ordering == RunOrdering::Dag || self.purpose == CompilePurpose::Run;
-        if lost && is_error {
-            let hint = self.similar_target(&key, value);
-            let problem = StateFileProblem::MissingRequisite {
-                word: RequisiteKeyword::Direct(kind),
-                key,
-                value: value.to_string().into(),
-                name: Arc::clone(&draft.name),
-                sls: Arc::clone(&draft.sls),
-            };
-            let diagnostic = Diagnostic::error(problem).label(requisite.span, "");
-            self.problems.push(match hint {
-                Some(hint) => diagnostic.help(hint),
-                None => diagnostic,
-            });
+        if target == LinkTarget::Missing && kind != Requisite::Listen {
+            self.report_missing(draft, kind, (&key, value), requisite.span);
         }
         Some(RequisiteLink {
             kind,
@@ -281,6 +267,40 @@ impl<'a> RequisiteResolver<'a> {
         let target = found.map_or(LinkTarget::Missing, |members| self.add_set(members));
         self.target_cache.insert(pair, target);
         target
+    }
+
+    /// Returns true for a requisite without a name that ends a run of Salt up to 3007: one on states of the own module.
+    fn fails_without_name(&self, draft: &ChunkDraft, key: &Arc<str>, kind: Requisite) -> bool {
+        self.ordering == RunOrdering::Classic
+            && self.purpose == CompilePurpose::Run
+            && *key == draft.state
+            && matches!(kind, Requisite::Require | Requisite::Watch)
+    }
+
+    /// Reports a requisite without a target, unless Salt reports it when the state runs and nothing runs here.
+    fn report_missing(
+        &mut self,
+        draft: &ChunkDraft,
+        kind: Requisite,
+        (key, value): (&Arc<str>, &Value),
+        span: Span,
+    ) {
+        if self.ordering == RunOrdering::Classic && self.purpose == CompilePurpose::Show {
+            return;
+        }
+        let problem = StateFileProblem::MissingRequisite {
+            word: RequisiteKeyword::Direct(kind),
+            key: Arc::clone(key),
+            value: value.to_string().into(),
+            name: Arc::clone(&draft.name),
+            sls: Arc::clone(&draft.sls),
+        };
+        let diagnostic = Diagnostic::error(problem).label(span, "");
+        let hint = self.similar_target(key, value);
+        self.problems.push(match hint {
+            Some(hint) => diagnostic.help(hint),
+            None => diagnostic,
+        });
     }
 
     /// Returns a hint at the state that a requisite without target probably means.

@@ -12,6 +12,7 @@ mod extend;
 mod high_data;
 mod keywords;
 mod lower;
+mod name_index;
 mod pipeline;
 mod problem;
 mod request;

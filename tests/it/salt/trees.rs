@@ -432,9 +432,9 @@ b:
     assert_eq!(
         shown_requisites(main, RunOrdering::Dag),
         [
-            "a: __prereq__: true",
-            "b: prereq: [{'test': 'a'}] __prerequiring__: true",
-            "a: __prereq__: true",
+            "a: __prereq__: True",
+            "b: prereq: [{'test': 'a'}] __prerequiring__: True",
+            "a: __prereq__: True",
         ]
     );
 }
