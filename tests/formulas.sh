@@ -4,10 +4,10 @@
 # Usage: sh tests/formulas.sh DIR [FORMULA…]
 #
 # DIR is a folder with formulas, each a checkout of https://github.com/saltstack-formulas at the commit that
-# tests/data/formulas/commits.txt names. Files whose low data Salt itself changes each time are left out: unstable.tsv. Both orderings are compared: `dag` with Salt 3008 and `classic` with
-# Salt 3006. Prints a line per formula, then the reasons of the state files that differ. The exit code is 0 if
-# all are equal, 1 if any differs, and 2 if nothing could be compared. `UNFURL` names the program, if it is not
-# target/ci/unfurl.
+# tests/data/formulas/commits.txt names. Both orderings are compared: `dag` with Salt 3008 and `classic` with
+# Salt 3006. Files whose low data Salt itself changes each time are left out: see unstable.tsv beside the commits.
+# Prints a line per formula, then the reasons of the state files that differ. The exit code is 0 if all are equal,
+# 1 if any differs, and 2 if nothing could be compared. `UNFURL` names the program, if it is not target/ci/unfurl.
 set -eu
 [ $# -gt 0 ] || {
   echo "usage: sh tests/formulas.sh DIR [FORMULA…]" >&2
