@@ -96,7 +96,7 @@ pub(super) fn command_runner(setting: &CommandSetting, text: &str, stdin: Option
         "{script}c >\"$_T/i\"\n{own}c >>\"$_T/i\"\n( l\n\
          if [ {name} = \"$_me\" ] || [ {name} = \"$_id\" ]; then exec /bin/sh -c {read}; fi\n\
          cd /\n\
-         if [ \"$_id\" = 0 ]; then exec su -s /bin/sh -c {read} -- {name}; fi\n\
+         if [ \"$_id\" = 0 ]; then _s=su; command -v runuser >/dev/null && _s=runuser; exec $_s -s /bin/sh -c {read} -- {name}; fi\n\
          exec sudo -n -H -u {name} -- /bin/sh -c {read}\n) {outputs}"
     )
 }

@@ -1,11 +1,13 @@
 //! The local commands that run probes and command changes, and the conversion of their output.
 
+use std::path::Path;
+
 use crate::host::change::CommandRun;
 use crate::host::fact::{CommandSetting, Probe, ProbeOutput};
 use crate::host::{Background, CapturedOutput, Command, Exit, Program, RunOutput};
 use crate::host::{batch, fact};
 use crate::system::env::Env;
-use crate::system::user;
+use crate::system::{fs, user};
 
 /// The capture limit of a probe's command, in bytes.
 ///
@@ -70,7 +72,7 @@ fn command(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>, env: &Env
     });
     let home = || {
         let home = env.non_empty("HOME").map(str::to_owned);
-        home.filter(|home| std::path::Path::new(home).is_dir())
+        home.filter(|home| Path::new(home).is_dir())
             .unwrap_or_else(|| "/".to_owned())
     };
     let mut command = match other_user {
@@ -107,6 +109,15 @@ fn command_as_self(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -
     command
 }
 
+/// Returns the program with which root runs a command as another user.
+///
+/// `runuser` asks for no password and also accepts an account that has expired, which `su` refuses.
+fn root_program() -> &'static str {
+    let mut paths = ["/usr/sbin/runuser", "/sbin/runuser"].into_iter();
+    let found = paths.find(|path| fs::exists(Path::new(path)));
+    found.unwrap_or("su")
+}
+
 /// Returns a command that runs as another user.
 ///
 /// The script goes through stdin, so that it does not appear in the process list.
@@ -123,7 +134,7 @@ fn command_as_user(
     );
     let shell = "/bin/sh".to_owned();
     let words = if user::id() == 0 {
-        let words = ["su", "-s", &shell, "-c", &read, "--", name];
+        let words = [root_program(), "-s", &shell, "-c", &read, "--", name];
         words.map(str::to_owned).to_vec()
     } else {
         let words = ["sudo", "-n", "-H", "-u", name, "--", &shell, "-c", &read];

@@ -128,11 +128,9 @@ fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Hal
             return Ok(StateOutcome::changed(changes, comment.clone()));
         }
         let why = complaint.unwrap_or_default();
-        let text = format!("{comment}Some changes could not be applied\n{why}");
-        Ok(StateOutcome::failed_with(
-            single_change("Failed", remaining),
-            text.trim_end().to_owned(),
-        ))
+        let text = format!("{comment}Some changes could not be applied");
+        let outcome = StateOutcome::failed_with(single_change("Failed", remaining), text);
+        Ok(with_warning(outcome, why))
     })
 }
 
@@ -240,12 +238,18 @@ fn evaluate_creation(
     if remaining.is_empty() && complaint.is_none() {
         return StateOutcome::changed(group.info(), format!("New group {name} created"));
     }
-    let text =
-        format!("Group {name} has been created but, some changes could not be applied\n{why}");
-    StateOutcome::failed_with(
-        single_change("Failed", remaining),
-        text.trim_end().to_owned(),
-    )
+    let text = format!("Group {name} has been created but, some changes could not be applied");
+    let outcome = StateOutcome::failed_with(single_change("Failed", remaining), text);
+    with_warning(outcome, why)
+}
+
+/// Adds the error of a command, which Salt's comments do not have, as a warning.
+fn with_warning(outcome: StateOutcome, why: &str) -> StateOutcome {
+    let warnings = Some(why.trim_end()).filter(|why| !why.is_empty());
+    StateOutcome {
+        warnings: warnings.into_iter().map(str::to_owned).collect(),
+        ..outcome
+    }
 }
 
 fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {

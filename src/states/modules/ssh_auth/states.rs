@@ -99,6 +99,8 @@ pub(super) fn absent(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     let is_file = call.non_empty_text("source")?.is_some();
     let keys = match desired_keys(call)? {
         Ok(keys) => keys,
+        // A real run of Salt accepts a file that does not exist: it has no key to remove.
+        Err(_) if is_file && call.mode == Mode::Apply => return unchanged(""),
         Err(why) if is_file => return failure(why),
         // A text that is no valid key cannot be in the file, so nothing is to be removed.
         Err(_) => Vec::new(),

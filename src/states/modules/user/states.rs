@@ -152,10 +152,12 @@ fn change_steps(desired: &DesiredUser, user: &User, differences: &Map) -> Vec<Ch
     let options = usermod_options(desired, user, differences);
     let mut steps = Vec::new();
     if !options.is_empty() {
-        steps.push(account_change(format!(
-            "usermod {} {name}",
-            options.join(" ")
-        )));
+        let homes = desired.home.iter().chain([&user.home]);
+        let touches = homes.map(|home| Domain::Path(home.clone()));
+        steps.push(run_change(
+            format!("usermod {} {name}", options.join(" ")),
+            touches.chain([Domain::Accounts]),
+        ));
     }
     if let Some(home) = differences.get("homeDoesNotExist")
         && !(desired.moves_home && user.has_home)
@@ -269,7 +271,12 @@ pub(super) fn create_user(
         comment = format!("{comment} (pending groups: {})", missing.join(","));
     }
     let predicted = StateOutcome::planned(comment);
-    let mut steps = vec![account_change(add_command(&desired, groups))];
+    let home = match &desired.home {
+        Some(home) => home.clone(),
+        None => format!("/home/{}", desired.name),
+    };
+    let touches = [Domain::Accounts, Domain::Path(home)];
+    let mut steps = vec![run_change(add_command(&desired, groups), touches)];
     steps.extend(password_step(&desired));
     steps.extend(days_step(&desired, |_| true));
     act(predicted, steps, move |complaint, facts| {
@@ -306,6 +313,11 @@ fn add_command(desired: &DesiredUser, groups: &Groups) -> String {
     let is_named_alike = groups.by_name(&desired.name).is_some();
     if let Some(gid) = &desired.gid {
         option("-g", gid);
+        // Its primary group alone makes the user no member of it, as in Salt.
+        let primary = groups.find(gid).map(|group| group.name.as_str());
+        if member.iter().all(|name| Some(*name) == primary) {
+            member.clear();
+        }
     } else if is_named_alike
         && (desired.has_own_group == Some(true) || member.contains(&desired.name.as_str()))
     {
