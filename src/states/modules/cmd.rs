@@ -3,7 +3,7 @@
 //! `run` and `script` build the command; [`ResultPolicy`] turns its output into the outcome, including
 //! Salt's "stateful" commands, which report their own changes.
 
-use crate::states::modules::decision::{act_on_outputs, failure};
+use crate::states::modules::decision::{act_on_outputs, done, failure};
 use std::sync::Arc;
 
 use crate::host::change::{Change, CommandRun};
@@ -198,6 +198,8 @@ struct ResultPolicy {
     good_stdout: Vec<String>,
     good_stderr: Vec<String>,
     time_limit: Option<std::time::Duration>,
+    /// The command as the state names it.
+    command: String,
 }
 
 impl ResultPolicy {
@@ -215,6 +217,7 @@ impl ResultPolicy {
             good_stdout: call.texts("success_stdout").unwrap_or_default(),
             good_stderr: call.texts("success_stderr").unwrap_or_default(),
             time_limit: limit,
+            command: call.name.to_owned(),
         }
     }
 
@@ -251,7 +254,7 @@ impl ResultPolicy {
             Exit::Code(_) | Exit::Signal(_) => run.exit.code().unwrap_or(1),
             Exit::TimedOut => {
                 let seconds = self.time_limit.map_or(0.0, |it| it.as_secs_f64());
-                stdout = format!("Timed out after {seconds} seconds");
+                stdout = format!("{} : Timed out after {seconds} seconds", self.command);
                 i32::from(!self.ignores_timeout)
             }
             other => return StateOutcome::failed(other.to_string()),
@@ -443,7 +446,8 @@ fn script(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 let comment = format!("Unable to cache script {source} from saltenv 'base'");
-                return lost(comment);
+                let changes = missing_script_changes();
+                return done(StateOutcome::failed_with(changes, comment));
             }
             Err(error) => return lost(error.to_string()),
         };
@@ -512,4 +516,15 @@ fn mod_watch(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, H
         "wait_script" | "script" => script(call, facts),
         _ => self::call(call, facts),
     }
+}
+
+/// Returns the changes of a script that does not exist, as in Salt.
+fn missing_script_changes() -> Map {
+    Map::from_iter([
+        ("pid".into(), 0.into()),
+        ("retcode".into(), 1.into()),
+        ("stdout".into(), "".into()),
+        ("stderr".into(), "".into()),
+        ("cache_error".into(), true.into()),
+    ])
 }

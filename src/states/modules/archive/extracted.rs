@@ -141,6 +141,7 @@ fn decide_extraction(
         has_missing: listing.is_some_and(|it| !it.missing.is_empty()),
         trim: output_limit(call),
         shown: source.shown.clone(),
+        source_hash: source_digits(call)?,
     };
     let (steps, removed) = extraction_steps(call, &extraction, source, listing)?;
     let mut comment = format!(
@@ -159,7 +160,8 @@ fn decide_extraction(
             return Ok(StateOutcome::failed(match ended.code() {
                 Some(EXIT_ARCHIVE_BOMB) => archive_bomb_message(&extraction),
                 Some(EXIT_CHECKSUM_MISMATCH) => {
-                    format!("{} does not match the desired source_hash", plan.shown)
+                    let (shown, hash) = (&plan.shown, &plan.source_hash);
+                    format!("{shown} does not match the desired source_hash {hash}")
                 }
                 _ => why.clone(),
             }));
@@ -190,6 +192,15 @@ struct ExtractionPlan {
     has_missing: bool,
     trim: Option<usize>,
     shown: String,
+    /// The argument `source_hash` without the name of the algorithm.
+    source_hash: String,
+}
+
+/// Returns the digits of the argument `source_hash`.
+fn source_digits(call: &StateCall<'_>) -> Result<String, Halt> {
+    let hash = call.text_or("source_hash", "")?;
+    let digits = hash.rsplit(['=', ':']).next().unwrap_or_default();
+    Ok(digits.trim().to_owned())
 }
 
 fn output_limit(call: &StateCall<'_>) -> Option<usize> {

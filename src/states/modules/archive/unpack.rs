@@ -172,8 +172,16 @@ impl Extraction {
         } else {
             "umask 022; "
         };
+        // A new folder belongs to the user of the state, but not to its group, as in Salt.
+        let owner = self.user.as_deref().map(quote_word);
+        let make = match owner {
+            Some(owner) => format!(
+                "{{ [ -d {folder} ] || {{ mkdir -p {folder} && chown {owner} {folder}; }}; }}"
+            ),
+            None => format!("mkdir -p {folder}"),
+        };
         format!(
-            "{}{umask}mkdir -p {folder} && {}",
+            "{}{umask}{make} && {}",
             check.unwrap_or_default(),
             unpack.trim_end()
         )

@@ -83,11 +83,18 @@ pub(super) fn hold_after_install<'a>(
 ) -> Result<StateDecision, Halt> {
     let packages = InstalledPackages::probe(facts)?;
     let mut all = Map::new();
-    let mut text = installed.to_owned();
+    let (mut text, mut planned) = (installed.to_owned(), installed.to_owned());
     let mut steps = Vec::new();
     for name in names {
         let is_new = packages.held.contains(packages.native_name(name)) != hold;
-        text = format!("{text}.\n{}", hold_comment(name, hold, is_new));
+        let comment = hold_comment(name, hold, is_new);
+        text = format!("{text}.\n{comment}");
+        if is_new {
+            let word = if hold { "held" } else { "unheld" };
+            planned = format!("{planned}.\nPackage {name} is set to be {word}.");
+        } else {
+            planned = format!("{planned}.\n{comment}");
+        }
         if is_new {
             all.insert(name.into(), hold_value(hold));
             steps.push(name.to_owned());
@@ -97,7 +104,7 @@ pub(super) fn hold_after_install<'a>(
         return unchanged(text);
     }
     let steps = vec![hold_change(hold, steps.iter().map(String::as_str))];
-    let predicted = StateOutcome::would_change(all.clone(), text.clone());
+    let predicted = StateOutcome::planned(planned);
     let outcome = StateOutcome::changed(all, text);
     let complaint = "An error was encountered while holding/unholding package(s): ";
     act_or_fail(predicted, steps, outcome, complaint)

@@ -52,7 +52,14 @@ impl DesiredRepo {
         if let Some(file) = file.as_ref().filter(|file| !file.starts_with('/')) {
             return refuse(format!("`file: {file}` is not an absolute path"));
         }
-        let line = build_line(name, &entry);
+        let mut line = build_line(name, &entry);
+        let comments = call.texts("comments")?.join(" ");
+        if comments.contains('\n') {
+            return refuse("`comments` of a package repository must be single lines");
+        }
+        if !comments.is_empty() {
+            line = format!("{} #{comments}\n", line.trim_end());
+        }
         Ok(Self { entry, line, file })
     }
 
