@@ -224,6 +224,32 @@ fn desired_settings(
     })
 }
 
+/// Returns the changes, and the comment of a dry run.
+fn described_changes(current: &NetworkSettings, desired: &NetworkSettings) -> (Map, String) {
+    let (before, after) = (current.lines(), desired.lines());
+    let config = config_text(&desired.networking);
+    let config: Vec<String> = config.split_inclusive('\n').map(str::to_owned).collect();
+    let (changes, planned) = if before.is_empty() {
+        let added = "Added global network settings.".to_owned();
+        (
+            added,
+            "Global network settings are set to be added.".to_owned(),
+        )
+    } else {
+        let planned = settings_diff(&before, &config);
+        (
+            settings_diff(&before, &after),
+            format!("Global network settings are set to be updated:\n{planned}"),
+        )
+    };
+    let changes = if changes.is_empty() {
+        Map::new()
+    } else {
+        single_change("network_settings", changes)
+    };
+    (changes, planned)
+}
+
 /// Decides `network.system`: sets the host name and the global network settings.
 fn system(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let family = call.context.grains.get("os_family");
@@ -268,27 +294,7 @@ fn system(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
     if desired.search.is_empty() {
         desired.search.clone_from(&current.search);
     }
-    let (before, after) = (current.lines(), desired.lines());
-    let config = config_text(&desired.networking);
-    let config: Vec<String> = config.split_inclusive('\n').map(str::to_owned).collect();
-    let (changes, planned) = if before.is_empty() {
-        let added = "Added global network settings.".to_owned();
-        (
-            added,
-            "Global network settings are set to be added.".to_owned(),
-        )
-    } else {
-        let planned = settings_diff(&before, &config);
-        (
-            settings_diff(&before, &after),
-            format!("Global network settings are set to be updated:\n{planned}"),
-        )
-    };
-    let changes = if changes.is_empty() {
-        Map::new()
-    } else {
-        single_change("network_settings", changes)
-    };
+    let (changes, planned) = described_changes(&current, &desired);
     act_or_fail(
         StateOutcome::planned(planned),
         steps,

@@ -272,6 +272,17 @@ fn plan_active(
             }
         }
     }
+    plan_other_device(desired, active, real_device, &mut plan);
+    Ok(plan)
+}
+
+/// Plans to replace the mount of another device.
+fn plan_other_device(
+    desired: &DesiredMount<'_>,
+    active: &ActiveMount,
+    real_device: &str,
+    plan: &mut MountPlan,
+) {
     let device = &desired.device;
     if !plan.is_final {
         plan.predicted = StateOutcome::planned(format!(
@@ -292,7 +303,6 @@ fn plan_active(
     plan.changes.insert("mount".into(), true.into());
     plan.steps = vec![desired.unmount(), desired.mount(None)];
     "Target was successfully mounted".clone_into(&mut plan.comment);
-    Ok(plan)
 }
 
 /// Plans the mount of a file system that is not mounted.

@@ -64,7 +64,7 @@ pub(super) fn option_list(
     }
 }
 
-/// What a state says about options that do not count, and about their names in the kernel.
+/// The options that do not count for a state, and the names of options in the kernel.
 struct OptionRules<'a> {
     call: &'a StateCall<'a>,
     kind: &'a str,

@@ -35,19 +35,7 @@ pub(super) fn unmounted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         predicted =
             StateOutcome::planned(format!("Mount point {name} is mounted but should not be"));
     }
-    let (mut ending, mut change) = (String::new(), None);
-    if call.flag("persist", false) {
-        match (fstab.at(name), &device) {
-            (None, _) => ". fstab entry not found".clone_into(&mut ending),
-            (Some(entry), Some(device)) if entry.device != *device => {
-                ending = format!(". fstab entry for device {device} not found");
-            }
-            (Some(_), _) => {
-                change = fstab.remove(name, device.as_deref());
-                ". Removed target from fstab".clone_into(&mut ending);
-            }
-        }
-    }
+    let (ending, change) = entry_removal(call, &fstab, device.as_deref());
     if !is_mounted {
         predicted.comment.push_str(&ending);
         if change.is_some() {
@@ -93,6 +81,27 @@ pub(super) fn unmounted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     })
 }
 
+/// Returns the end of the comment, and the change that removes the entry of an unmounted file system.
+fn entry_removal(
+    call: &StateCall<'_>,
+    fstab: &FstabFile,
+    device: Option<&str>,
+) -> (String, Option<Change>) {
+    if !call.flag("persist", false) {
+        return (String::new(), None);
+    }
+    match (fstab.at(call.name), device) {
+        (None, _) => (". fstab entry not found".to_owned(), None),
+        (Some(entry), Some(device)) if entry.device != device => {
+            (format!(". fstab entry for device {device} not found"), None)
+        }
+        (Some(_), _) => {
+            let change = fstab.remove(call.name, device);
+            (". Removed target from fstab".to_owned(), change)
+        }
+    }
+}
+
 /// Returns why one of `count` changes failed, apart from the tolerated one.
 fn change_error(ended: &StepsResult<'_>, count: usize, tolerated: Option<usize>) -> Option<String> {
     let mut outputs = ended.outputs.iter().enumerate();
@@ -130,18 +139,35 @@ fn active_swaps(facts: &FactCache) -> Result<HashMap<String, Map>, Halt> {
     Ok(swaps.collect())
 }
 
-/// Decides `mount.swap`: uses a device or file as swap space, and keeps it in the fstab.
-pub(super) fn swap(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
-    let name = call.name;
-    let fstab = FstabFile::read(call, facts)?;
+/// Returns the device of swap space as the kernel lists it.
+fn swap_device(name: &str, facts: &FactCache) -> Result<String, Halt> {
     require_facts(facts, [Fact::Path(name.to_owned())])?;
-    let device = match facts.path(name)?.map(|entry| &entry.kind) {
+    Ok(match facts.path(name)?.map(|entry| &entry.kind) {
         Some(FileKind::Link(target)) if target.starts_with('/') => target.clone(),
         Some(FileKind::Link(target)) => {
             format!("/dev/{}", target.rsplit('/').next().unwrap_or(target))
         }
         _ => name.to_owned(),
-    };
+    })
+}
+
+/// Returns the entry of swap space.
+fn swap_entry(name: &str) -> FstabEntry {
+    FstabEntry {
+        device: name.to_owned(),
+        mount_point: "none".to_owned(),
+        kind: "swap".to_owned(),
+        options: "defaults".to_owned(),
+        dump: "0".to_owned(),
+        pass: "0".to_owned(),
+    }
+}
+
+/// Decides `mount.swap`: uses a device or file as swap space, and keeps it in the fstab.
+pub(super) fn swap(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
+    let name = call.name;
+    let fstab = FstabFile::read(call, facts)?;
+    let device = swap_device(name, facts)?;
     let is_active = active_swaps(facts)?.contains_key(&device);
     let mut steps = Vec::new();
     let mut predicted = StateOutcome::unchanged(format!("Swap {name} already active"));
@@ -170,14 +196,7 @@ pub(super) fn swap(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
             if call.mode == Mode::Apply {
                 fstab.require()?;
             }
-            let entry = FstabEntry {
-                device: name.to_owned(),
-                mount_point: "none".to_owned(),
-                kind: "swap".to_owned(),
-                options: "defaults".to_owned(),
-                dump: "0".to_owned(),
-                pass: "0".to_owned(),
-            };
+            let entry = swap_entry(name);
             let (found, change) = fstab.set(&entry.checked()?, &["device".to_owned()], false);
             effect = found;
             steps.extend(change);
@@ -251,6 +270,23 @@ fn no_such_name(call: &StateCall<'_>) -> Result<StateDecision, Halt> {
     ))
 }
 
+/// Returns the entry that a state describes.
+fn desired_entry(
+    call: &StateCall<'_>,
+    device: String,
+    kind: String,
+    point: &str,
+) -> Result<FstabEntry, Halt> {
+    Ok(FstabEntry {
+        device,
+        mount_point: point.to_owned(),
+        kind,
+        options: option_list(call, "fs_mntops", "defaults")?.join(","),
+        dump: call.text_or("fs_freq", "0")?,
+        pass: call.text_or("fs_passno", "0")?,
+    })
+}
+
 /// Decides `mount.fstab_present`: adds or changes an entry of the fstab, and mounts a new one.
 pub(super) fn fstab_present(
     call: &StateCall<'_>,
@@ -265,14 +301,7 @@ pub(super) fn fstab_present(
     fstab.require()?;
     let path = fstab.path().to_owned();
     let fields = match_fields(call, &kind)?;
-    let entry = FstabEntry {
-        device,
-        mount_point: point.clone(),
-        kind,
-        options: option_list(call, "fs_mntops", "defaults")?.join(","),
-        dump: call.text_or("fs_freq", "0")?,
-        pass: call.text_or("fs_passno", "0")?,
-    };
+    let entry = desired_entry(call, device, kind, &point)?;
     let (effect, change) = fstab.set(&entry.checked()?, &fields, call.flag("not_change", false));
     let (word, comment, planned) = match effect {
         FstabEffect::Present => {

@@ -232,10 +232,8 @@ fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Hal
         );
     }
     let has_key = |key: &String| {
-        let of_kind = stored
-            .iter()
-            .filter(|host| kind.as_ref().is_none_or(|kind| host.kind == *kind));
-        of_kind.clone().any(|host| host.key == *key)
+        let is_kind = |host: &KnownHost| kind.as_ref().is_none_or(|kind| host.kind == *kind);
+        stored.iter().any(|host| host.key == *key && is_kind(host))
     };
     let has_print = |print: &String| stored.iter().any(|host| host.fingerprint == *print);
     let is_wrong = stored.is_empty()
@@ -261,17 +259,19 @@ fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Hal
                 "Remote host public keys found but none of their fingerprints match the one you have provided",
             );
         }
-        let keys = |hosts: &[KnownHost]| {
-            let mut keys: Vec<String> = hosts.iter().map(|host| host.key.clone()).collect();
-            keys.sort();
-            keys.dedup();
-            keys
-        };
-        if !is_wrong && keys(&stored) == keys(&scanned) {
+        if !is_wrong && sorted_keys(&stored) == sorted_keys(&scanned) {
             return unchanged(same);
         }
     }
     save(&desired, &found, &stored, &scanned, facts)
+}
+
+/// Returns the keys of hosts, each once.
+fn sorted_keys(hosts: &[KnownHost]) -> Vec<&str> {
+    let mut keys: Vec<&str> = hosts.iter().map(|host| host.key.as_str()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// Returns the decision of a dry run, which asks no server.

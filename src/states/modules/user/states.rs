@@ -291,6 +291,12 @@ pub(super) fn create_user(
     })
 }
 
+/// Returns true if the groups are the primary one only, of which Salt then makes the user no member.
+fn is_primary_group_alone(names: &[&str], gid: &str, groups: &Groups) -> bool {
+    let primary = groups.find(gid).map(|group| group.name.as_str());
+    names.iter().all(|name| Some(*name) == primary)
+}
+
 fn add_command(desired: &DesiredUser, groups: &Groups) -> String {
     let mut words = vec!["useradd".to_owned()];
     let mut option =
@@ -313,9 +319,7 @@ fn add_command(desired: &DesiredUser, groups: &Groups) -> String {
     let is_named_alike = groups.by_name(&desired.name).is_some();
     if let Some(gid) = &desired.gid {
         option("-g", gid);
-        // Its primary group alone makes the user no member of it, as in Salt.
-        let primary = groups.find(gid).map(|group| group.name.as_str());
-        if member.iter().all(|name| Some(*name) == primary) {
+        if is_primary_group_alone(&member, gid, groups) {
             member.clear();
         }
     } else if is_named_alike
