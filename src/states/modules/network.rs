@@ -97,14 +97,14 @@ impl NetworkFiles {
         let networking = lines
             .filter(|line| line.starts_with("CONFIGURE_INTERFACES"))
             .filter_map(|line| line.split_once('='))
-            .last();
+            .next_back();
         let directive = |key: &str| {
-            let lines = self.resolver.lines().filter_map(|line| {
+            let mut lines = self.resolver.lines().filter_map(|line| {
                 let (word, rest) = line.trim().split_once(char::is_whitespace)?;
                 (word.to_lowercase() == key).then(|| rest.split_whitespace())
             });
             lines
-                .last()
+                .next_back()
                 .map(|words| words.collect::<Vec<_>>().join(" "))
         };
         NetworkSettings {
@@ -261,8 +261,8 @@ fn system(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
     let mut desired = desired_settings(call, &current)?;
     let full_name = desired.hostname.clone();
     if let Some((host, domain)) = full_name.split_once('.') {
-        desired.domain = domain.to_owned();
-        desired.hostname = host.to_owned();
+        domain.clone_into(&mut desired.domain);
+        host.clone_into(&mut desired.hostname);
     }
     let applies = call.arg("apply_hostname").and_then(truth) == Some(true);
     let mut steps = Vec::new();

@@ -3,7 +3,7 @@
 use super::contents::get_at_path;
 use super::plan::{FilePlan, parent, resolve_links, target_fact};
 use crate::host::change::ModeAndOwner;
-use crate::host::fact::Fact;
+use crate::host::fact::{Fact, FileStat};
 use crate::states::modules::decision::{require_facts, unchanged};
 use crate::states::modules::file_change;
 use crate::states::modules::hex_digest::hex_digest;
@@ -35,7 +35,7 @@ pub(super) fn decode(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
     };
     let real = resolve_links(path, facts)?;
     require_facts(facts, [target_fact(&real), Fact::Content(real.clone())])?;
-    let has_file = facts.target(&real)?.is_some_and(|entry| entry.is_file());
+    let has_file = facts.target(&real)?.is_some_and(FileStat::is_file);
     let old = facts.content(&real)?.filter(|_| has_file);
     let old = old.and_then(|bytes| hex_digest(&algorithm, bytes));
     if old.as_ref() == Some(&new) {

@@ -67,7 +67,7 @@ impl PatchRun {
 
 /// Splits the options into those for `patch` and the number of leading folders to strip.
 fn split_options(
-    words: Vec<String>,
+    words: &[String],
     mut strip: Option<i64>,
 ) -> Result<(Vec<String>, Option<i64>), Halt> {
     let refused: Vec<&str> = words
@@ -112,7 +112,7 @@ impl DesiredPatch {
         let Some(words) = shlex_split(&written, None) else {
             return refuse(format!("`options: {written}` has a quote without an end"));
         };
-        let (options, strip) = split_options(words, call.int("strip")?)?;
+        let (options, strip) = split_options(&words, call.int("strip")?)?;
         let path = expand_home(call.name, facts)?;
         if !path.starts_with('/') {
             return refuse(format!("{path} is not an absolute path"));
@@ -318,14 +318,14 @@ mod tests {
 
     #[test]
     fn the_state_sets_some_options_itself() {
-        let (kept, strip) = split_options(words("-p1 -F 0 --strip=2"), None).unwrap();
+        let (kept, strip) = split_options(&words("-p1 -F 0 --strip=2"), None).unwrap();
         assert_eq!((kept, strip), (words("-F 0"), Some(2)));
         assert_eq!(
-            split_options(words("--strip 3"), Some(1)).unwrap().1,
+            split_options(&words("--strip 3"), Some(1)).unwrap().1,
             Some(3)
         );
-        assert!(split_options(words("-px"), None).is_err());
-        assert!(split_options(words("--output=/x"), None).is_err());
-        assert!(split_options(words("--strip"), None).is_err());
+        assert!(split_options(&words("-px"), None).is_err());
+        assert!(split_options(&words("--output=/x"), None).is_err());
+        assert!(split_options(&words("--strip"), None).is_err());
     }
 }

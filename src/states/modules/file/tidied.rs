@@ -126,12 +126,13 @@ fn least_size(call: &StateCall<'_>) -> Result<u64, Halt> {
     let lower = written.trim().to_lowercase();
     let metric = lower
         .strip_suffix('b')
-        .filter(|rest| rest.ends_with(|sign: char| "kmgt".contains(sign)));
+        .filter(|rest| rest.ends_with(|sign: char| "kmg".contains(sign)));
     let parsed = match metric {
         Some(rest) => {
-            let power = rest.chars().last().and_then(|unit| "kmgt".find(unit));
+            let power = rest.chars().last().and_then(|unit| "kmg".find(unit));
             let number: Option<u64> = rest[..rest.len() - 1].trim().parse().ok();
-            let scale = power.map(|power| 1000_u64.pow(power as u32 + 1));
+            let scale =
+                power.and_then(|power| [1_000, 1_000_000, 1_000_000_000].get(power).copied());
             number
                 .zip(scale)
                 .and_then(|(number, scale)| number.checked_mul(scale))

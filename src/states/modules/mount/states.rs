@@ -163,6 +163,27 @@ fn swap_entry(name: &str) -> FstabEntry {
     }
 }
 
+/// Returns the outcome of a real run.
+fn judge_swap(
+    name: &str,
+    device: &str,
+    was_active: bool,
+    effect: FstabEffect,
+    facts: &FactCache,
+) -> Result<StateOutcome, Halt> {
+    let mut outcome = match active_swaps(facts)?.remove(device) {
+        Some(_) if was_active => StateOutcome::unchanged(format!("Swap {name} already active")),
+        Some(swap) => StateOutcome::changed(swap, format!("Swap {name} activated")),
+        None => StateOutcome::failed(format!("Swap {name} failed to activate")),
+    };
+    let (word, comment) = effect_words(effect);
+    if !word.is_empty() {
+        outcome.changes.insert("persist".into(), word.into());
+        outcome.comment = format!("{}. {comment}", outcome.comment);
+    }
+    Ok(outcome)
+}
+
 /// Decides `mount.swap`: uses a device or file as swap space, and keeps it in the fstab.
 pub(super) fn swap(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let name = call.name;
@@ -203,19 +224,7 @@ pub(super) fn swap(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         }
     }
     let name = name.to_owned();
-    let judge = move |facts: &FactCache| {
-        let mut outcome = match active_swaps(facts)?.remove(&device) {
-            Some(_) if is_active => StateOutcome::unchanged(format!("Swap {name} already active")),
-            Some(swap) => StateOutcome::changed(swap, format!("Swap {name} activated")),
-            None => StateOutcome::failed(format!("Swap {name} failed to activate")),
-        };
-        let (word, comment) = effect_words(effect);
-        if !word.is_empty() {
-            outcome.changes.insert("persist".into(), word.into());
-            outcome.comment = format!("{}. {comment}", outcome.comment);
-        }
-        Ok(outcome)
-    };
+    let judge = move |facts: &FactCache| judge_swap(&name, &device, is_active, effect, facts);
     if steps.is_empty() {
         return done(match call.mode {
             Mode::Test => predicted,

@@ -181,7 +181,10 @@ impl VersionCondition {
             "!=" => !is_same,
             "<=" => public <= wanted,
             ">=" => public >= wanted,
-            "<" => public < wanted && !(is_phase_of(&version, &wanted) && !wanted.is_pre_release()),
+            "<" => {
+                let is_phase = is_phase_of(&version, &wanted) && !wanted.is_pre_release();
+                public < wanted && !is_phase
+            }
             ">" => version > wanted && !is_same && !is_post_of(&version, &wanted),
             "~=" => {
                 let mut prefix = wanted.clone();
