@@ -1,4 +1,6 @@
 # Prints the results of the states of main.sls.
+exec 2>&1
+export LC_ALL=C.UTF-8
 echo '== /etc/hosts'
 awk '{ $1 = $1; print }' /etc/hosts
 for file in /etc/sysctl.conf /etc/sysctl.d/new/50-own.conf /etc/timezone; do
