@@ -37,6 +37,10 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("ipv4", "all IPv4 addresses"),
     ("ipv6", "all IPv6 addresses"),
     ("kernel", "the name of the kernel, such as `Linux`"),
+    (
+        "kernelparams",
+        "the parameters of the kernel's command line",
+    ),
     ("kernelrelease", "the release of the kernel"),
     ("kernelversion", "the build of the kernel"),
     ("locale_info", "language, encoding and time zone"),
@@ -73,6 +77,7 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("saltversioninfo", "the numbers of `saltversion`"),
     ("server_id", "a number made of the minion id"),
     ("shell", "the shell of the user that reads the grains"),
+    ("ssds", "the names of the disks without moving parts"),
     ("swap_total", "the swap space in MiB"),
     ("systemd", "the version and the features of systemd"),
     ("systempath", "the folders of `path`"),

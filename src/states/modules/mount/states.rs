@@ -39,10 +39,7 @@ pub(super) fn unmounted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     if !is_mounted {
         predicted.comment.push_str(&ending);
         if change.is_some() {
-            predicted = StateOutcome::planned(format!(
-                "Mount point {name} is unmounted but needs to be purged from {} to be made persistent",
-                fstab.path()
-            ));
+            predicted = planned_purge(name, &fstab);
         }
     }
     let is_purged = change.is_some();
@@ -79,6 +76,14 @@ pub(super) fn unmounted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
             None => judge(ended.outputs),
         })
     })
+}
+
+/// Predicts that the entry of a file system that is not mounted will be removed.
+fn planned_purge(name: &str, fstab: &FstabFile) -> StateOutcome {
+    StateOutcome::planned(format!(
+        "Mount point {name} is unmounted but needs to be purged from {} to be made persistent",
+        fstab.path()
+    ))
 }
 
 /// Returns the end of the comment, and the change that removes the entry of an unmounted file system.
