@@ -87,7 +87,7 @@ impl CompiledStates {
 
     /// The chunks with Salt's keys.
     ///
-    /// With [`RunOrdering::Dag`](crate::states::RunOrdering::Dag) in run order, where a chunk tested by a
+    /// With [`RunOrdering::Dag`] in run order, where a chunk tested by a
     /// `prereq` appears twice; with Classic by order number (S16).
     pub fn show_low(&self) -> Value {
         let tested: FoldSet<ChunkIndex> = self
