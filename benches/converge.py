@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import measuring
 from measuring import Server, measure
 
 BINARY = os.environ["UNFURL_BIN"]
@@ -183,12 +184,7 @@ def judge(pairs, programs):
         print(f"programs on each of {hosts} hosts: {fixed:.0f} for a run with one file")
         for what, count in of_files.items():
             checks.append((f"programs for each file, {hosts} hosts, {what}", count, MOST_PROGRAMS))
-    too_much = False
-    for name, value, most in checks:
-        mark = "" if value <= most else "  TOO MUCH"
-        too_much = too_much or value > most
-        print(f"{name:44} {value:8.4f} of {most:.4f}{mark}")
-    sys.exit(1 if too_much else 0)
+    measuring.judge(checks, width=44)
 
 
 def main():

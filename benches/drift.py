@@ -2,9 +2,9 @@
 
 import os
 import pwd
-import sys
 import tempfile
 
+import measuring
 from measuring import Server, measure
 
 BINARY = os.environ["UNFURL_BIN"]
@@ -116,12 +116,7 @@ def judge(rows):
         ("CPU against a loop of bash", cpu / by_shell["bash"], MOST_OF_LOOP),
         ("wall time against state test", wall, MOST_OF_STATE_TEST),
     ]
-    too_much = False
-    for name, value, most in checks:
-        mark = "" if value <= most else "  TOO MUCH"
-        too_much = too_much or value > most
-        print(f"{name:34} {value:8.4f} of {most:.4f}{mark}")
-    sys.exit(1 if too_much else 0)
+    measuring.judge(checks)
 
 
 def main():

@@ -5,6 +5,7 @@ import pwd
 import sys
 import tempfile
 
+import measuring
 from measuring import Server, measure
 
 BINARY = os.environ["UNFURL_BIN"]
@@ -107,12 +108,7 @@ def judge(best, count):
         checks.append(("CPU against Fabric", cpu / peers["Fabric"][1], MOST_OF_FABRIC))
     if "Ansible, raw" in peers:
         checks.append(("CPU against Ansible", cpu / peers["Ansible, raw"][1], MOST_OF_ANSIBLE))
-    too_much = False
-    for name, value, most in checks:
-        mark = "" if value <= most else "  TOO MUCH"
-        too_much = too_much or value > most
-        print(f"{name:30} {value:8.3f} of {most:.3f}{mark}")
-    sys.exit(1 if too_much else 0)
+    measuring.judge(checks, width=30, digits=3)
 
 
 if __name__ == "__main__":

@@ -83,3 +83,13 @@ def measure(words, folder, env=None):
             tail = messages.read().decode(errors="replace")[-2000:]
             sys.exit(f"error: {words[0]} exits with {process.returncode}:\n{tail}")
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def judge(checks, width=34, digits=4):
+    """Prints each check, a name with a value and its limit, and exits with 1 if a value is above its limit."""
+    too_much = False
+    for name, value, most in checks:
+        mark = "" if value <= most else "  TOO MUCH"
+        too_much = too_much or value > most
+        print(f"{name:{width}} {value:8.{digits}f} of {most:.{digits}f}{mark}")
+    sys.exit(1 if too_much else 0)

@@ -7,6 +7,7 @@ import shutil
 import sys
 import tempfile
 
+import measuring
 from measuring import Server, measure
 
 BINARY = os.environ["UNFURL_BIN"]
@@ -142,12 +143,7 @@ def judge(rows):
     for what in ("many", "chain"):
         cpu = rows[f"unfurl, compile {LARGE} states ({what})"][1]
         checks.append((f"CPU seconds to compile ({what})", cpu, MOST_COMPILE))
-    too_much = False
-    for name, value, most in checks:
-        mark = "" if value <= most else "  TOO MUCH"
-        too_much = too_much or value > most
-        print(f"{name:34} {value:8.4f} of {most:.4f}{mark}")
-    sys.exit(1 if too_much else 0)
+    measuring.judge(checks)
 
 
 def main():

@@ -100,7 +100,7 @@ pub(super) struct OutputReader<'a> {
     answered: Vec<bool>,
     /// The number of prompts at the start of the list that are no longer answered.
     retired_count: usize,
-    /// Whether reading ends with the login.
+    /// True if reading ends with the login.
     reads_login_only: bool,
 }
 

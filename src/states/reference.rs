@@ -91,14 +91,14 @@ pub const GRAINS: &[(&str, &str)] = &[
 ];
 
 /// Returns the names of Salt's functions that templates can call as `salt[…]`, sorted.
-pub fn template_functions() -> Vec<&'static str> {
+fn template_functions() -> Vec<&'static str> {
     let mut names: Vec<_> = function_names().collect();
     names.sort_unstable();
     names
 }
 
 /// Returns the names of Salt's filters, sorted. Templates have Jinja's own filters besides.
-pub fn template_filters() -> Vec<&'static str> {
+fn template_filters() -> Vec<&'static str> {
     let mut names = FILTER_NAMES.to_vec();
     names.sort_unstable();
     names
@@ -106,20 +106,38 @@ pub fn template_filters() -> Vec<&'static str> {
 
 /// Returns the whole reference as data.
 pub fn reference() -> Value {
-    let texts = |names: Vec<&'static str>| Value::list(names.into_iter().map(Value::from));
-    let functions = MODULES.iter().flat_map(|module| {
-        let functions = module.functions.iter();
-        functions.map(|function| (function_name(module, function), describe(module, function)))
-    });
     let grains = GRAINS
         .iter()
         .map(|(name, about)| (*name, Value::from(*about)));
     Value::map([
-        ("states", Value::map(functions)),
+        ("states", describe_modules(MODULES)),
         ("functions", texts(template_functions())),
         ("filters", texts(template_filters())),
         ("grains", Value::map(grains)),
     ])
+}
+
+/// Describes the state functions of some modules as data, by name.
+pub fn describe_modules(modules: &[&StateModule]) -> Value {
+    Value::map(
+        state_functions(modules).map(|(module, function)| {
+            (function_name(module, function), describe(module, function))
+        }),
+    )
+}
+
+/// Returns the state functions of some modules with their modules, in the order of the tables.
+pub fn state_functions<'a>(
+    modules: &'a [&'a StateModule],
+) -> impl Iterator<Item = (&'a StateModule, &'a StateFunction)> {
+    modules.iter().flat_map(|module| {
+        let functions = module.functions.iter();
+        functions.map(|function| (*module, function))
+    })
+}
+
+fn texts(names: impl IntoIterator<Item = &'static str>) -> Value {
+    Value::list(names.into_iter().map(Value::from))
 }
 
 /// Returns the name of a state function in state files, such as `file.managed`.
@@ -129,11 +147,10 @@ pub fn function_name(module: &StateModule, function: &StateFunction) -> String {
 
 /// Describes a state function as data.
 pub fn describe(module: &StateModule, function: &StateFunction) -> Value {
-    let texts = |names: Vec<&'static str>| Value::list(names.into_iter().map(Value::from));
-    let optional = function.optional().filter(|name| *name != "*").collect();
+    let optional = function.optional().filter(|name| *name != "*");
     Value::map([
         ("about", function.about.into()),
-        ("required", texts(function.required().collect())),
+        ("required", texts(function.required())),
         ("optional", texts(optional)),
         ("takes_any", function.takes_any().into()),
         ("watch", module.watch.is_some().into()),
@@ -156,16 +173,10 @@ mod tests {
 
     #[test]
     fn each_state_function_is_described_by_one_sentence() {
-        for module in MODULES {
-            for function in module.functions {
-                let name = function_name(module, function);
-                assert!(
-                    function.about.ends_with('.'),
-                    "{name}: {:?}",
-                    function.about
-                );
-                assert!(function.about.starts_with(char::is_uppercase), "{name}");
-            }
+        for (module, function) in state_functions(MODULES) {
+            let (name, about) = (function_name(module, function), function.about);
+            assert!(about.ends_with('.'), "{name}: {about:?}");
+            assert!(about.starts_with(char::is_uppercase), "{name}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! Digests of values: this program's own SHA-256, which is typed and delimited, and Unfurl's SHA-1, which
 //! compatible records need.
 
+use md5::Md5;
 use sha1::Sha1;
-use sha2::{Digest as _, Sha256};
+use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
 use super::upstream_form::{FormChoice, SecretForm};
 use super::{ExternalKind, REDACTED, Value};
@@ -203,6 +204,36 @@ pub fn canonical_sha256(value: &Value) -> String {
     let mut canonical = CanonicalWriter::default();
     canonical.value(value);
     canonical.finish()
+}
+
+/// Returns the digest of bytes by the name of its algorithm, such as `sha256`, as lowercase hexadecimal. None if the
+/// algorithm is unknown.
+pub fn hex_digest(algorithm: &str, bytes: &[u8]) -> Option<String> {
+    Some(match algorithm {
+        "md5" => hex(&Md5::digest(bytes)),
+        "sha1" => hex(&Sha1::digest(bytes)),
+        "sha224" => hex(&Sha224::digest(bytes)),
+        "sha256" => hex(&Sha256::digest(bytes)),
+        "sha384" => hex(&Sha384::digest(bytes)),
+        "sha512" => hex(&Sha512::digest(bytes)),
+        _ => return None,
+    })
+}
+
+/// Returns the UUID that depends only on a name and its namespace (RFC 9562, version 5).
+pub fn name_uuid(namespace: [u8; 16], name: &[u8]) -> String {
+    let mut digest = Sha1::digest([&namespace[..], name].concat());
+    digest[6] = digest[6] & 0x0f | 0x50;
+    digest[8] = digest[8] & 0x3f | 0x80;
+    let digits = hex(&digest);
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..32],
+    ];
+    parts.join("-")
 }
 
 /// Returns bytes as lowercase hexadecimal digits.

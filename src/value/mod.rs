@@ -21,8 +21,8 @@ pub use foldhash::fast::RandomState as Fold;
 pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
 
 pub use digest::{
-    Absorb, CanonicalWriter, canonical_sha256, hex, matches_unfurl_digest, unfurl_digest,
-    unfurl_json,
+    Absorb, CanonicalWriter, canonical_sha256, hex, hex_digest, matches_unfurl_digest, name_uuid,
+    unfurl_digest, unfurl_json,
 };
 pub use duration::seconds;
 pub use env_rules::{EnvRuleOptions, filter_env, replace_variables};

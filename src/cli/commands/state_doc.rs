@@ -6,8 +6,9 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::DocArgs;
 use crate::cli::output::Context;
 use crate::ops::Failure;
-use crate::states::reference::{GRAINS, describe, function_name, reference};
-use crate::states::reference::{reversal, template_filters, template_functions};
+use crate::states::reference::{
+    GRAINS, describe, describe_modules, function_name, reference, reversal, state_functions,
+};
 use crate::states::{MODULES, StateFunction, StateModule, find};
 use crate::text::did_you_mean;
 use crate::ui::{Table, nested};
@@ -74,33 +75,22 @@ impl Shown {
     }
 
     fn data(&self) -> Value {
-        let texts = |names: Vec<&'static str>| Value::list(names.into_iter().map(Value::from));
-        let entry = |module: &StateModule, function: &StateFunction| {
-            (function_name(module, function), describe(module, function))
-        };
         match self {
             Self::All => reference(),
-            Self::Module(module) => {
-                let functions = module.functions.iter();
-                Value::map(functions.map(|function| entry(module, function)))
+            Self::Module(module) => describe_modules(&[module]),
+            Self::Function(module, function) => {
+                Value::map([(function_name(module, function), describe(module, function))])
             }
-            Self::Function(module, function) => Value::map([entry(module, function)]),
-            Self::Topic("functions") => texts(template_functions()),
-            Self::Topic("filters") => texts(template_filters()),
-            Self::Topic(_) => {
-                let grains = GRAINS.iter();
-                Value::map(grains.map(|(name, about)| (*name, Value::from(*about))))
-            }
+            Self::Topic(topic) => reference().get(topic).cloned().unwrap_or_default(),
         }
     }
 }
 
 fn unknown(name: &str) -> Failure {
-    let functions = MODULES.iter().flat_map(|module| {
-        let functions = module.functions.iter();
-        functions.map(|function| function_name(module, function))
-    });
-    let mut names: Vec<String> = functions.collect();
+    let functions = state_functions(MODULES);
+    let mut names: Vec<String> = functions
+        .map(|(module, function)| function_name(module, function))
+        .collect();
     names.extend(MODULES.iter().map(|module| module.name.to_owned()));
     names.extend(TOPICS.map(str::to_owned));
     let similar = did_you_mean(name, names.iter().map(String::as_str));
@@ -131,15 +121,10 @@ fn modules_table(modules: &[&StateModule]) -> Table {
     let mut table = Table::new(&["State", "Description", "Required arguments"])
         .prose(1)
         .prose(2);
-    for module in modules {
-        for function in module.functions {
-            let required: Vec<_> = function.required().collect();
-            table.row([
-                &function_name(module, function),
-                function.about,
-                &required.join(" "),
-            ]);
-        }
+    for (module, function) in state_functions(modules) {
+        let required: Vec<_> = function.required().collect();
+        let name = function_name(module, function);
+        table.row([&name, function.about, &required.join(" ")]);
     }
     table
 }

@@ -1,14 +1,11 @@
 //! Filters that convert between values and JSON, YAML, base64 and digests.
-use md5::Md5;
 use minijinja::State;
 use minijinja::value::Value as JinjaValue;
 use serde::Serialize as _;
-use sha1::Sha1;
-use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
 use crate::expr::encoding;
 use crate::text::base64;
-use crate::value::{List, Value, hex};
+use crate::value::{List, Value, hex_digest, name_uuid};
 
 use super::arguments::{FilterArguments, FilterTable};
 use super::error::{Result, filter_error};
@@ -329,21 +326,12 @@ fn hash(args: &FilterArguments<'_>) -> Result<JinjaValue> {
 
 fn digest(args: &FilterArguments<'_>, kind: &str) -> Result<JinjaValue> {
     let text = args.subject_text()?;
-    let bytes = text.as_bytes();
-    let digest = match kind {
-        "md5" => hex(&Md5::digest(bytes)),
-        "sha1" => hex(&Sha1::digest(bytes)),
-        "sha224" => hex(&Sha224::digest(bytes)),
-        "sha256" => hex(&Sha256::digest(bytes)),
-        "sha384" => hex(&Sha384::digest(bytes)),
-        "sha512" => hex(&Sha512::digest(bytes)),
-        other => {
-            let known = "`md5`, `sha1`, `sha224`, `sha256`, `sha384` and `sha512`";
-            return Err(args.fail(format!(
-                "the digest `{other}` is not known; the known ones are {known}"
-            )));
-        }
-    };
+    let digest = hex_digest(kind, text.as_bytes()).ok_or_else(|| {
+        let known = "`md5`, `sha1`, `sha224`, `sha256`, `sha384` and `sha512`";
+        args.fail(format!(
+            "the digest `{kind}` is not known; the known ones are {known}"
+        ))
+    })?;
     Ok(digest.into())
 }
 
@@ -357,21 +345,8 @@ fn to_uuid(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         .filter(|_| digits.len() == 32);
     let number =
         number.ok_or_else(|| args.fail(format!("the namespace `{namespace}` is not a UUID")))?;
-    let hashed = Sha1::new().chain_update(number.to_be_bytes());
-    let hashed = hashed.chain_update(args.subject_text()?).finalize();
-    let mut bytes = [0; 16];
-    bytes.copy_from_slice(&hashed[..16]);
-    bytes[6] = bytes[6] & 0x0f | 0x50;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let digits = hex(&bytes);
-    let parts = [
-        &digits[..8],
-        &digits[8..12],
-        &digits[12..16],
-        &digits[16..20],
-        &digits[20..],
-    ];
-    Ok(parts.join("-").into())
+    let name = args.subject_text()?;
+    Ok(name_uuid(number.to_be_bytes(), name.as_bytes()).into())
 }
 
 fn password_hash(args: &FilterArguments<'_>) -> Result<JinjaValue> {

@@ -60,7 +60,7 @@ trap 'exit 143' TERM
 
 /// The user of the shell: name, number, and numbers of user and group. Changes and commands of other users need them.
 ///
-/// One program gives all of them, as `uid=0(root) gid=0(root) groups=…`.
+/// The program `id` prints all of them in one line, as `uid=0(root) gid=0(root) groups=…`.
 pub(super) const USER: &str = r"_w=$(id)
 _id=${_w#uid=}; _me=${_id%% *}
 case $_me in *'('*) _me=${_id#*'('}; _me=${_me%%')'*};; esac

@@ -8,11 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
-
-use super::byte_stream::ByteStream;
 
 /// The beginning of the line in which a server names its version.
 const BANNER: &[u8] = b"SSH-";
@@ -112,40 +110,63 @@ impl Drop for Handshake {
 /// A wait for a place.
 type PlaceWait = Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>;
 
-/// A byte stream whose first bytes are passed on when its connection has a place.
-pub(super) struct AdmittedStream<S> {
-    stream: S,
+/// The gate before the first bytes of a stream, which are passed on when the connection has a place.
+pub(super) struct Gate {
     admission: Arc<Admission>,
     /// The bytes that were read and are not passed on yet.
     first: Vec<u8>,
     wait: Option<PlaceWait>,
-    is_admitted: bool,
+    is_open: bool,
 }
 
-impl<S: ByteStream> AdmittedStream<S> {
-    /// Wraps the stream of a connection that the host has accepted.
-    pub(super) fn new(stream: S, admission: &Arc<Admission>) -> Self {
+impl Gate {
+    /// Creates the gate of a connection that the host has accepted.
+    pub(super) fn new(admission: &Arc<Admission>) -> Self {
         admission.state().is_connected = true;
         Self {
-            stream,
             admission: Arc::clone(admission),
             first: Vec::new(),
             wait: None,
-            is_admitted: false,
+            is_open: false,
         }
     }
 
-    /// Reads the first bytes and waits for a place.
-    fn poll_place(&mut self, context: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+    /// Reads from the stream behind the gate.
+    pub(super) fn poll_read(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        if !self.is_open {
+            ready!(self.poll_place(stream, context))?;
+            if self.first.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        if self.first.is_empty() {
+            return Pin::new(stream).poll_read(context, buffer);
+        }
+        let count = self.first.len().min(buffer.remaining());
+        buffer.put_slice(&self.first[..count]);
+        self.first.drain(..count);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads the first bytes and waits for a place. The end of the stream needs none.
+    fn poll_place(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
         let wait = match &mut self.wait {
             Some(wait) => wait,
             none => {
                 let mut bytes = [0; FIRST_BYTES];
                 let mut buffer = ReadBuf::new(&mut bytes);
-                ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+                ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
                 if buffer.filled().is_empty() {
-                    // The end of the stream needs no place.
-                    self.is_admitted = true;
+                    self.is_open = true;
                     return Poll::Ready(Ok(()));
                 }
                 self.first = buffer.filled().to_vec();
@@ -157,54 +178,7 @@ impl<S: ByteStream> AdmittedStream<S> {
         let place = ready!(wait.as_mut().poll(context));
         self.admission.admit(place);
         self.wait = None;
-        self.is_admitted = true;
+        self.is_open = true;
         Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: ByteStream> AsyncRead for AdmittedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let this = &mut *self;
-        if !this.is_admitted {
-            ready!(this.poll_place(context))?;
-            if this.first.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-        }
-        if this.first.is_empty() {
-            return Pin::new(&mut this.stream).poll_read(context, buffer);
-        }
-        let count = this.first.len().min(buffer.remaining());
-        buffer.put_slice(&this.first[..count]);
-        this.first.drain(..count);
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: ByteStream> AsyncWrite for AdmittedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

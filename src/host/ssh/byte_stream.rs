@@ -13,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
+use super::admission::Gate;
+
 /// The number of bytes kept of a proxy command's stderr.
 const MAX_STDERR_BYTES: usize = 4 << 10;
 
@@ -27,21 +29,23 @@ pub(super) struct StreamGuard {
     _open: oneshot::Sender<Infallible>,
 }
 
-/// A byte stream that ends when its [`StreamGuard`] is dropped.
+/// A byte stream that ends when its [`StreamGuard`] is dropped. Its first bytes pass a [`Gate`].
 ///
 /// The task that reads from it runs on its own, and would otherwise wait forever for a host that
 /// sends nothing.
 pub(super) struct GuardedStream {
     stream: Box<dyn ByteStream>,
+    gate: Gate,
     guard: oneshot::Receiver<Infallible>,
     is_closed: bool,
 }
 
 impl GuardedStream {
-    pub(super) fn new(stream: impl ByteStream + 'static) -> (Self, StreamGuard) {
+    pub(super) fn new(stream: impl ByteStream + 'static, gate: Gate) -> (Self, StreamGuard) {
         let (open, held) = oneshot::channel();
         let line = Self {
             stream: Box::new(stream),
+            gate,
             guard: held,
             is_closed: false,
         };
@@ -60,7 +64,8 @@ impl AsyncRead for GuardedStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        match Pin::new(&mut self.stream).poll_read(context, buffer) {
+        let Self { stream, gate, .. } = &mut *self;
+        match gate.poll_read(stream, context, buffer) {
             Poll::Pending if self.is_closed(context) => Poll::Ready(Ok(())),
             other => other,
         }

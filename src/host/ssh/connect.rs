@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::admission::{Admission, AdmittedStream, Handshake};
+use super::admission::{Admission, Gate, Handshake};
 use super::algorithms::{HostKeyAlgorithms, SHA1_NAME};
 use super::auth::Authenticator;
 use super::byte_stream::{ByteStream, GuardedStream, ProxyCommand};
@@ -195,7 +195,7 @@ impl Connector<'_> {
         let client_state = SharedClientState::default();
         let client = self.client(destination, &client_state).await;
         let config = Arc::new(config(destination, &client.check.known));
-        let (line, hold) = GuardedStream::new(AdmittedStream::new(stream, admission));
+        let (line, hold) = GuardedStream::new(stream, Gate::new(admission));
         let mut handle = match client::connect_stream(config, line, client).await {
             Ok(handle) => handle,
             Err(error) => {

@@ -20,6 +20,16 @@ use crate::value::Value;
 /// The arguments that each state takes, whatever its function.
 const GENERAL_ARGUMENTS: [&str; 5] = ["fun", "name", "names", "order", "state"];
 
+/// A state with the function that it calls by name.
+struct StateCallSite<'a> {
+    id: &'a Arc<str>,
+    body: &'a IdDeclaration,
+    module: &'a str,
+    name: &'a str,
+    span: Span,
+    declared: &'a StateDeclaration,
+}
+
 /// A state that calls a known function.
 struct StateToCheck<'a> {
     id: &'a Arc<str>,
@@ -32,49 +42,43 @@ struct StateToCheck<'a> {
 impl HighData {
     /// Reports each state whose function does not exist, or that has an argument which its function does not take.
     pub(super) fn check_calls(&self, problems: &mut Diagnostics) {
-        for (id, body) in self.included_ids() {
-            for (module, declared) in &body.states {
-                let named = declared.items.iter().find_map(|item| match item {
-                    StateItem::Function(name, span) => Some((name, *span)),
-                    StateItem::Arguments(_) => None,
-                });
-                // A state without a function was reported by `verify`.
-                let Some((name, span)) = named else {
-                    continue;
-                };
-                match find(module, name).1 {
-                    None => problems.push(unknown_function(module, name, (id, body), span)),
-                    Some(function) => StateToCheck {
-                        id,
-                        body,
-                        module,
-                        function,
-                        declared,
-                    }
-                    .check_arguments(problems),
-                }
+        for called in self.called_functions() {
+            match called.find() {
+                Ok(state) => state.check_arguments(problems),
+                Err(unknown) => problems.push(unknown.unknown_function()),
             }
         }
     }
 
     /// Reports each state without an argument that its function requires.
     pub(super) fn check_required(&self, problems: &mut Diagnostics) {
-        for (id, body) in self.included_ids() {
-            for (module, declared) in &body.states {
-                let name = declared.functions().next();
-                let Some(function) = name.and_then(|name| find(module, name).1) else {
-                    continue;
-                };
-                let state = StateToCheck {
+        let states = self
+            .called_functions()
+            .filter_map(|called| called.find().ok());
+        for state in states {
+            state.check_required(problems);
+        }
+    }
+
+    /// The calls of states with a function. A state without one was reported by `verify`.
+    fn called_functions(&self) -> impl Iterator<Item = StateCallSite<'_>> {
+        self.included_ids().flat_map(|(id, body)| {
+            body.states.iter().filter_map(move |(module, declared)| {
+                let named = declared.items.iter().find_map(|item| match item {
+                    StateItem::Function(name, span) => Some((name, *span)),
+                    StateItem::Arguments(_) => None,
+                });
+                let (name, span) = named?;
+                Some(StateCallSite {
                     id,
                     body,
                     module,
-                    function,
+                    name,
+                    span,
                     declared,
-                };
-                state.check_required(problems);
-            }
-        }
+                })
+            })
+        })
     }
 
     /// Returns true if a state copies arguments from another one or to it, so that its arguments are not known yet.
@@ -85,27 +89,39 @@ impl HighData {
     }
 }
 
-fn unknown_function(
-    module: &str,
-    name: &str,
-    (id, body): (&Arc<str>, &IdDeclaration),
-    span: Span,
-) -> Diagnostic {
-    let (id, sls) = (Arc::clone(id), Arc::clone(&body.sls));
-    let function = format!("{module}.{name}");
-    if is_module_of_salt(module) {
-        let problem = StateFileProblem::FunctionOfSalt { function, id, sls };
-        return Diagnostic::error(problem).label(span, "").help(
+impl<'a> StateCallSite<'a> {
+    /// Returns the state with its function, or itself if no such function exists.
+    fn find(self) -> Result<StateToCheck<'a>, Self> {
+        match find(self.module, self.name).1 {
+            None => Err(self),
+            Some(function) => Ok(StateToCheck {
+                id: self.id,
+                body: self.body,
+                module: self.module,
+                function,
+                declared: self.declared,
+            }),
+        }
+    }
+
+    fn unknown_function(&self) -> Diagnostic {
+        let (module, name) = (self.module, self.name);
+        let (id, sls) = (Arc::clone(self.id), Arc::clone(&self.body.sls));
+        let function = format!("{module}.{name}");
+        if is_module_of_salt(module) {
+            let problem = StateFileProblem::FunctionOfSalt { function, id, sls };
+            return Diagnostic::error(problem).label(self.span, "").help(
             "remove the state, or do the same with a state that exists here, such as `cmd.run`; docs/states.md has the list",
         );
-    }
-    let problem = StateFileProblem::UnknownFunction { function, id, sls };
-    let diagnostic = Diagnostic::error(problem).label(span, "");
-    let hint = similar_function(MODULES, module, name)
-        .or_else(|| did_you_mean(module, MODULES.iter().map(|module| module.name)));
-    match hint {
-        Some(hint) => diagnostic.help(hint),
-        None => diagnostic,
+        }
+        let problem = StateFileProblem::UnknownFunction { function, id, sls };
+        let diagnostic = Diagnostic::error(problem).label(self.span, "");
+        let hint = similar_function(MODULES, module, name)
+            .or_else(|| did_you_mean(module, MODULES.iter().map(|module| module.name)));
+        match hint {
+            Some(hint) => diagnostic.help(hint),
+            None => diagnostic,
+        }
     }
 }
 

@@ -20,6 +20,8 @@ use crate::states::{
 use crate::text::{Glob, did_you_mean};
 use crate::value::{FoldMap, Map, Value};
 
+/// The maximum number of misspelt requisites that look for their target. Each one compares many names.
+const MAX_HINTS: usize = 50;
 /// The maximum number of states among which a misspelt requisite looks for its target.
 const MAX_CANDIDATES: usize = 10_000;
 
@@ -73,6 +75,8 @@ struct RequisiteResolver<'a> {
     file_of: FoldMap<Arc<str>, usize>,
     target_cache: FoldMap<(Arc<str>, Arc<str>), LinkTarget>,
     sets: Vec<Box<[ChunkIndex]>>,
+    /// The number of requisites without a target so far.
+    missing_count: usize,
     problems: &'a mut Diagnostics,
 }
 
@@ -141,6 +145,7 @@ impl<'a> RequisiteResolver<'a> {
                 .collect(),
             target_cache: FoldMap::default(),
             sets: Vec::new(),
+            missing_count: 0,
             problems,
         }
     }
@@ -296,7 +301,9 @@ impl<'a> RequisiteResolver<'a> {
             sls: Arc::clone(&draft.sls),
         };
         let diagnostic = Diagnostic::error(problem).label(span, "");
-        let hint = self.similar_target(key, value);
+        self.missing_count += 1;
+        let is_early = self.missing_count <= MAX_HINTS;
+        let hint = is_early.then(|| self.similar_target(key, value)).flatten();
         self.problems.push(match hint {
             Some(hint) => diagnostic.help(hint),
             None => diagnostic,

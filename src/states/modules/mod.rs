@@ -17,7 +17,6 @@ mod file;
 mod file_change;
 mod git;
 mod group;
-mod hex_digest;
 mod host;
 mod ini;
 mod kmod;

@@ -4,13 +4,11 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use md5::Md5;
-use sha1::Sha1;
-use sha2::{Digest as _, Sha256, Sha512};
+use sha2::Sha256;
 
 use super::IpNetwork;
 use crate::text::base64;
-use crate::value::{Map, Value, hex};
+use crate::value::{Map, Value, hex, hex_digest, name_uuid};
 
 /// The most addresses that `network_hosts` lists.
 const MAX_HOSTS: i64 = 1 << 16;
@@ -29,10 +27,7 @@ pub(super) fn apply_text_filter(
     };
     let text = subject.to_string();
     Some(Ok(match name {
-        "md5" => hex(&Md5::digest(text)).into(),
-        "sha1" => hex(&Sha1::digest(text)).into(),
-        "sha256" => hex(&Sha256::digest(text)).into(),
-        "sha512" => hex(&Sha512::digest(text)).into(),
+        "md5" | "sha1" | "sha256" | "sha512" => hex_digest(name, text.as_bytes())?.into(),
         "hmac" => {
             let code = message_code(&text, &word(1, "shared_secret"));
             (base64::encode(&code) == word(2, "challenge_hmac")).into()
@@ -77,18 +72,7 @@ fn uuid(name: &str) -> String {
         0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48,
         0x0e,
     ];
-    let mut digest = Sha1::digest([&NAMESPACE[..], name.as_bytes()].concat());
-    digest[6] = (digest[6] & 0x0f) | 0x50;
-    digest[8] = (digest[8] & 0x3f) | 0x80;
-    let digits = hex(&digest);
-    let parts = [
-        &digits[..8],
-        &digits[8..12],
-        &digits[12..16],
-        &digits[16..20],
-        &digits[20..32],
-    ];
-    parts.join("-")
+    name_uuid(NAMESPACE, name.as_bytes())
 }
 
 fn items_of(value: &Value) -> &[Value] {

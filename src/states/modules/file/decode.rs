@@ -6,10 +6,9 @@ use crate::host::change::ModeAndOwner;
 use crate::host::fact::{Fact, FileStat};
 use crate::states::modules::decision::{require_facts, unchanged};
 use crate::states::modules::file_change;
-use crate::states::modules::hex_digest::hex_digest;
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::text::base64;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, hex_digest};
 
 /// Decides `file.decode`.
 pub(super) fn decode(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
@@ -30,14 +29,15 @@ pub(super) fn decode(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDec
         return refuse(format!("The encoded data of {path} is not base64"));
     };
     let algorithm = call.text_or("checksum", "md5")?;
-    let Some(new) = hex_digest(&algorithm, &bytes) else {
+    let digest = |bytes: &[u8]| hex_digest(&algorithm.to_ascii_lowercase(), bytes);
+    let Some(new) = digest(&bytes) else {
         return refuse(format!("`checksum: {algorithm}` is not a known algorithm"));
     };
     let real = resolve_links(path, facts)?;
     require_facts(facts, [target_fact(&real), Fact::Content(real.clone())])?;
     let has_file = facts.target(&real)?.is_some_and(FileStat::is_file);
     let old = facts.content(&real)?.filter(|_| has_file);
-    let old = old.and_then(|bytes| hex_digest(&algorithm, bytes));
+    let old = old.and_then(digest);
     if old.as_ref() == Some(&new) {
         return unchanged("File is in the correct state.");
     }

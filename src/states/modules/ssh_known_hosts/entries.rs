@@ -1,9 +1,8 @@
 //! Lines of a `known_hosts` file.
 
-use crate::states::modules::hex_digest::hex_digest;
 use crate::states::{Halt, refuse};
 use crate::text::base64;
-use crate::value::Value;
+use crate::value::{Value, hex_digest};
 
 /// The key of a host.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +29,7 @@ impl KnownHost {
         let Some(bytes) = base64::decode(key) else {
             return Ok(None);
         };
-        let Some(digest) = hex_digest(algorithm, &bytes) else {
+        let Some(digest) = hex_digest(&algorithm.to_ascii_lowercase(), &bytes) else {
             return refuse(format!(
                 "The fingerprint_hash_type {algorithm} is not supported."
             ));
