@@ -117,8 +117,8 @@ pub fn is_expression(raw: &Value) -> bool {
 
 /// Whether a text contains a Jinja2 tag.
 pub fn is_template(text: &str) -> bool {
-    let mut pairs = text.as_bytes().windows(2);
-    pairs.any(|pair| pair == b"{{" || pair == b"{%")
+    let mut braces = text.match_indices('{');
+    braces.any(|(at, _)| matches!(text.as_bytes().get(at + 1), Some(b'{' | b'%')))
 }
 
 /// Whether a raw value contains an expression or a template.

@@ -1,5 +1,7 @@
 //! Renders values as short texts: in full, cut, or as counts and a digest.
 
+use std::io;
+
 use sha2::{Digest as _, Sha256};
 
 use super::words;
@@ -18,10 +20,38 @@ pub(super) fn inline_value(value: &Value) -> String {
     words::one_line(&text).into_owned()
 }
 
-/// Returns true if a value is too long to be shown beside others.
+/// Returns true if a value is too long to be shown beside others. The time does not grow with the value.
 pub(super) fn is_long(value: &Value) -> bool {
-    let lines = value.as_str().map_or(0, |text| text.lines().count());
-    lines > MAX_LINES || inline_value(value).chars().nth(MAX_CHARS).is_some()
+    let mut start = Start::default();
+    if serde_json::to_writer(&mut start, value).is_err() {
+        return true;
+    }
+    let has_many_lines = |text: &str| text.lines().nth(MAX_LINES).is_some();
+    value.as_str().is_some_and(has_many_lines)
+        || words::one_line(&String::from_utf8_lossy(&start.bytes))
+            .chars()
+            .nth(MAX_CHARS)
+            .is_some()
+}
+
+/// Takes the first bytes of a text, and refuses more than [`MAX_CHARS`] characters can have.
+#[derive(Default)]
+struct Start {
+    bytes: Vec<u8>,
+}
+
+impl io::Write for Start {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > MAX_CHARS * char::MAX.len_utf8() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Describes a long value by counts and a digest.
