@@ -3,15 +3,16 @@
 //! [`InteractiveSession`] runs its own single-threaded runtime. `fleet::hosts` asks for passwords
 //! and calls it.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use super::stdin_reader::stdin_pieces;
 use crate::host::{ConnectionPool, Destination, Exit, Forward, Forwarding, PoolLimits, Terminal};
 use crate::system::console::{SessionOutput, StandardStream};
 use crate::system::signals::{Interrupts, ListenerGuard};
@@ -19,8 +20,6 @@ use crate::system::terminal::{self, InputMode};
 
 /// The size of the buffers between this process and a host, in bytes.
 const PIECE_BYTES: usize = 32 << 10;
-/// The number of pieces of keyboard input that may wait to be sent.
-const MAX_QUEUED_PIECES: usize = 4;
 
 /// A session on one host.
 ///
@@ -171,25 +170,9 @@ fn watch_terminal_size() -> watch::Receiver<(u32, u32)> {
 }
 
 /// Returns a stream of the standard input.
-///
-/// A thread reads it, because a blocking read cannot be cancelled.
 fn read_keyboard() -> DuplexStream {
     let (mut ours, theirs) = duplex(PIECE_BYTES);
-    let (typed, mut pieces) = mpsc::channel::<Vec<u8>>(MAX_QUEUED_PIECES);
-    let reader = std::thread::Builder::new().name("keyboard".to_owned());
-    let reader = reader.spawn(move || {
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            let read = std::io::stdin().lock().read(&mut piece);
-            match read {
-                Ok(count @ 1..) if typed.blocking_send(piece[..count].to_vec()).is_ok() => {}
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                _ => break,
-            }
-        }
-    });
-    // If the thread could not start, the host reads the end of its input.
-    drop(reader);
+    let mut pieces = stdin_pieces();
     tokio::spawn(async move {
         while let Some(piece) = pieces.recv().await {
             if ours.write_all(&piece).await.is_err() {

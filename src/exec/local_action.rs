@@ -147,6 +147,7 @@ impl LocalAction {
     /// Runs one command. Cancelling the action cancels the command.
     async fn run(&self, command: Command, ends: &mut CancelSignals) -> RunOutput {
         let running = LocalCommand {
+            input: None,
             id: self.id,
             command,
             limits: Arc::clone(&self.limits),

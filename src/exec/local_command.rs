@@ -22,7 +22,9 @@ use super::line_splitter::LineSplitter;
 use super::output_budget::OutputSender;
 use super::output_file::OutputFile;
 use super::prompt_responder::{PromptListener, PromptResponder};
-use crate::host::{Background, CaptureBuffer, CapturedOutput, Command, Exit, RunOutput, Stream};
+use crate::host::{
+    Background, CaptureBuffer, CapturedOutput, Command, Exit, InputReader, RunOutput, Stream,
+};
 use crate::system::fault::{self, SystemCall};
 use crate::system::limit_hints::start_problem;
 use crate::system::survivors;
@@ -82,6 +84,19 @@ pub(super) async fn sleep_until(time: Option<Instant>) {
     }
 }
 
+/// Passes input on until it ends, or until the command has ended, if that is watched.
+///
+/// The input of this program may stay open for longer than a command.
+async fn until_end(feeding: impl Future<Output = ()>, has_ended: Option<watch::Receiver<bool>>) {
+    match has_ended {
+        None => feeding.await,
+        Some(mut has_ended) => tokio::select! {
+            () = feeding => {}
+            _ = has_ended.wait_for(|ended| *ended) => {}
+        },
+    }
+}
+
 /// The process group of one command.
 ///
 /// Dropping it kills the group unless the processes may live on.
@@ -112,6 +127,8 @@ pub(super) struct LocalCommand {
     /// The receiver of lines of stdout, if the command reports them.
     pub(super) lines: Option<OutputSender>,
     pub(super) guard: Option<Arc<Guard>>,
+    /// The input of this program, if the command reads it.
+    pub(super) input: Option<InputReader>,
 }
 
 impl LocalCommand {
@@ -127,19 +144,18 @@ impl LocalCommand {
             Err(exit) => return RunOutput::not_run(exit),
         };
         let id = child.id();
-        if let (Some(guard), Some(id)) = (&self.guard, id) {
-            guard.command_started(self.id, id, self.command.interrupt_grace);
-        }
+        self.report_start(id);
         let mut group = ProcessGroup {
             id: Pid::from_raw(id.and_then(|id| i32::try_from(id).ok()).unwrap_or(i32::MAX)),
             kill_on_drop: true,
         };
         let (mut stdout, mut stderr) = self.output_readers(&mut child, file);
         let (conversation, prompt_listener, unanswered) =
-            PromptResponder::for_command(&mut self.command);
+            PromptResponder::for_command(&mut self.command, self.input.take());
         (stdout.prompt_listener, stderr.prompt_listener) =
             (prompt_listener.clone(), prompt_listener);
-        let feeding = conversation.respond(child.stdin.take());
+        let watched = self.command.program_input.map(|_| ended.subscribe());
+        let feeding = until_end(conversation.respond(child.stdin.take()), watched);
         let exit = {
             let reading = async {
                 tokio::join!(
@@ -177,6 +193,13 @@ impl LocalCommand {
     }
 
     /// Returns the readers of stdout, which may be a file, and of stderr.
+    /// Tells the guard which process has started.
+    fn report_start(&self, process: Option<u32>) {
+        if let (Some(guard), Some(process)) = (&self.guard, process) {
+            guard.command_started(self.id, process, self.command.interrupt_grace);
+        }
+    }
+
     fn output_readers(
         &mut self,
         child: &mut Child,
@@ -239,9 +262,15 @@ impl LocalCommand {
             let why = "`pty` is only supported for commands on hosts, not on this machine";
             return Err(Exit::Failed(why.to_owned()));
         }
+        if self.command.raw {
+            let why = "`raw` is only supported for commands on hosts that are reached over SSH";
+            return Err(Exit::Failed(why.to_owned()));
+        }
         let file = find_executable(&self.command)?;
         let argv = self.command.program.argv();
-        let has_input = self.command.stdin.is_some() || !self.command.answers.is_empty();
+        let has_input = self.command.stdin.is_some()
+            || self.command.program_input.is_some()
+            || !self.command.answers.is_empty();
         let mut command = std::process::Command::new(file);
         command
             .arg0(&argv[0])

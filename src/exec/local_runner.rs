@@ -20,6 +20,7 @@ use super::limits::RunLimits;
 use super::local_command::{CancelSignals, sleep_until};
 use super::output_budget::{OutputBudget, OutputSender};
 use super::request_executor::{OutputSettings, RequestExecutor};
+use super::stdin_reader::ProgramInputSource;
 use crate::host::{ActionRequest, ActionResult, ConnectionPool, Exit, RunOutput};
 use crate::system::signals::{Interrupts, ListenerGuard};
 use crate::system::survivors;
@@ -191,6 +192,7 @@ async fn run_loop(
             guard: limits.guard.clone().map(|it| Arc::new(Guard::start(it))),
             pool: Arc::new(ConnectionPool::new(limits.connections.clone())),
             limits: Arc::new(limits),
+            program_input: ProgramInputSource::default(),
         },
         interrupt_deadline: None,
         is_refusing: false,

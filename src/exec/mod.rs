@@ -24,6 +24,7 @@ mod process_limits;
 mod prompt_responder;
 mod request_executor;
 mod signal_watcher;
+mod stdin_reader;
 
 pub use action_runner::{ActionRunner, Error, RunnerEvent};
 #[cfg(test)]

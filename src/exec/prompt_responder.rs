@@ -8,7 +8,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use zeroize::Zeroizing;
 
-use crate::host::{Command, Exit, PromptAnswer, Stream};
+use crate::host::{Command, Exit, InputReader, PromptAnswer, Stream};
 
 /// Receives the output of a command. Only the end of the output can be a prompt.
 #[derive(Debug, Clone)]
@@ -35,6 +35,8 @@ pub(super) struct PromptResponder {
     retired_count: usize,
     max_prompt_len: usize,
     input: Option<Vec<u8>>,
+    /// The input of this program, if the command reads it.
+    program_input: Option<InputReader>,
     pieces: mpsc::UnboundedReceiver<(Stream, Vec<u8>)>,
     unanswered: oneshot::Sender<Exit>,
 }
@@ -46,6 +48,7 @@ impl PromptResponder {
     /// the exit if a prompt has no usable reply.
     pub(super) fn for_command(
         command: &mut Command,
+        program_input: Option<InputReader>,
     ) -> (Self, Option<PromptListener>, oneshot::Receiver<Exit>) {
         let answers = std::mem::take(&mut command.answers);
         let longest = answers.iter().map(|answer| answer.prompt.len()).max();
@@ -62,6 +65,7 @@ impl PromptResponder {
             answers,
             max_prompt_len: longest,
             input: command.stdin.take(),
+            program_input,
             pieces,
             unanswered,
         };
@@ -78,7 +82,7 @@ impl PromptResponder {
             pipe.write_all(&bytes).await.ok();
         }
         if self.max_prompt_len == 0 {
-            return;
+            return self.pass_program_input(&mut pipe).await;
         }
         let mut ends = [Vec::new(), Vec::new()];
         while let Some((stream, bytes)) = self.pieces.recv().await {
@@ -103,11 +107,27 @@ impl PromptResponder {
                 while self.pieces.recv().await.is_some() {}
                 return;
             };
-            if answer.ends_login {
-                self.retired_count = at + 1;
-            }
+            let ends_login = answer.ends_login;
             let line = Zeroizing::new([reply.reveal().as_bytes(), b"\n"].concat());
             pipe.write_all(&line).await.ok();
+            if ends_login {
+                self.retired_count = at + 1;
+                if self.program_input.is_some() {
+                    return self.pass_program_input(&mut pipe).await;
+                }
+            }
+        }
+    }
+
+    /// Writes the input of this program to its end. A command need not read it.
+    async fn pass_program_input(&mut self, pipe: &mut ChildStdin) {
+        let Some(reader) = &mut self.program_input else {
+            return;
+        };
+        while let Ok(Some(piece)) = reader.next_piece().await {
+            if pipe.write_all(&piece).await.is_err() {
+                return;
+            }
         }
     }
 

@@ -17,6 +17,7 @@ use super::limits::RunLimits;
 use super::local_action::LocalAction;
 use super::local_command::{CancelSignals, LocalCommand};
 use super::output_budget::OutputSender;
+use super::stdin_reader::ProgramInputSource;
 use crate::host::{
     Action, ActionRequest, ActionResult, CallControl, ChainContext, ChainProgress, ChainRun,
     Command, ConnectionPool, ExecutorChain, Exit, Location, Program, RunOutput, StopLevel, Stream,
@@ -58,6 +59,7 @@ pub(super) struct RequestExecutor {
     pub(super) guard: Option<Arc<Guard>>,
     pub(super) pool: Arc<ConnectionPool>,
     pub(super) permits: Arc<Semaphore>,
+    pub(super) program_input: ProgramInputSource,
     pub(super) results: results::Sender<RunnerEvent>,
 }
 
@@ -166,8 +168,10 @@ impl RequestExecutor {
                 action: Action::Run(command),
                 ..
             } => {
+                let part = command.program_input;
                 let running = LocalCommand {
                     id,
+                    input: part.map(|part| self.program_input.spool().reader(part)),
                     echo: echo.filter(|_| command.echo),
                     lines: command.reports_lines.then(|| self.output.sender.clone()),
                     command,
@@ -218,6 +222,7 @@ impl RequestExecutor {
         let call = CallControl {
             stop: stopped,
             output_sender: pieces,
+            program_input: reads_program_input(&request.action).then(|| self.program_input.spool()),
         };
         let showing = async {
             if let Some(shown) = shown {
@@ -235,6 +240,10 @@ impl RequestExecutor {
             never = forward_cancellation(ends, stop) => match never {},
         }
     }
+}
+
+fn reads_program_input(action: &Action) -> bool {
+    matches!(action, Action::Run(command) if command.program_input.is_some())
 }
 
 /// Reports the output of a remote command, with secrets redacted.

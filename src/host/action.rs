@@ -12,7 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, PrivateWork, Secret, Variables};
+use super::{
+    CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, PrivateWork, ProgramInput, Secret,
+    Variables,
+};
 use crate::value::{REDACTED, Redactor, Secrets};
 
 /// The shell of a [`Program::Shell`] that names none.
@@ -114,6 +117,12 @@ pub struct Command {
     pub secrets: Secrets,
     /// The standard input; empty if none.
     pub stdin: Option<Vec<u8>>,
+    /// The part in the input of this program, if the command reads that instead of [`Self::stdin`].
+    #[serde(skip)]
+    pub program_input: Option<ProgramInput>,
+    /// True if the SSH server gets the text of the command as it is ([`super::Delivery::Raw`]).
+    #[serde(default)]
+    pub raw: bool,
     pub time_limit: Option<Duration>,
     /// Whether the output is shown while the command runs.
     pub echo: bool,
@@ -235,6 +244,8 @@ impl Command {
             env: Variables::default(),
             secrets: Secrets::default(),
             stdin: None,
+            program_input: None,
+            raw: false,
             time_limit: None,
             echo: false,
             capture_limit: DEFAULT_CAPTURE_LIMIT,
@@ -289,6 +300,8 @@ impl Debug for Command {
             .field("cwd", &self.cwd)
             .field("env", &self.env)
             .field("stdin", &self.stdin.as_deref().map(HiddenBytes))
+            .field("program_input", &self.program_input)
+            .field("raw", &self.raw)
             .field("time_limit", &self.time_limit)
             .field("echo", &self.echo)
             .field("capture_limit", &self.capture_limit)

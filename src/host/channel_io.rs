@@ -121,6 +121,14 @@ impl ChannelIo {
         }
     }
 
+    /// Asks the SSH server to send a signal to the command. Does nothing for a local program.
+    pub(super) async fn send_signal(&self, signal: Sig) {
+        if let Self::Session { write, .. } = self {
+            // A connection that is lost has no command to end.
+            write.signal(signal).await.ok();
+        }
+    }
+
     /// Closes the streams. Waits for the other side to confirm, but not for long; ends a local
     /// program.
     pub(super) async fn close(mut self) {

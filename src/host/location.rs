@@ -29,6 +29,11 @@ impl Location {
         *self == Self::Local
     }
 
+    /// Returns true for a host whose commands are all raw.
+    pub fn is_raw(&self) -> bool {
+        matches!(self, Self::Ssh(destination) if destination.raw)
+    }
+
     /// Returns the passwords and passphrases with which the machine and its jump hosts are reached.
     ///
     /// A host that knows them could print them. A password that equals the name of the user or of
@@ -107,6 +112,8 @@ pub struct Destination {
     pub route: Route,
     /// Whether programs on the host may use the user's SSH agent.
     pub forward_agent: bool,
+    /// True if all commands are raw, because the host has no POSIX shell.
+    pub raw: bool,
     /// The time limit of one attempt, from connecting to the end of the login.
     pub connect_timeout: Duration,
     /// The number of attempts to connect; at least 1.
@@ -190,6 +197,7 @@ impl Destination {
             identities: Identities::default(),
             route: Route::Direct,
             forward_agent: false,
+            raw: false,
             connect_timeout: Duration::from_secs(10),
             attempts: 1,
             keepalive: None,

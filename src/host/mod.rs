@@ -13,9 +13,11 @@ mod chain;
 pub mod change;
 mod channel_io;
 mod deferred_output;
+mod delivery;
 mod download_limits;
 mod executor;
 pub mod fact;
+mod input_writer;
 mod interactive;
 pub mod inventory;
 mod local_copy;
@@ -30,6 +32,8 @@ mod passwords;
 mod pattern;
 mod perform;
 mod private;
+mod program_input;
+mod raw_command;
 mod remote_command;
 mod remote_fs;
 mod remote_shell;
@@ -62,6 +66,7 @@ pub use capture_buffer::{CaptureBudget, CaptureBuffer};
 pub use chain::CustomExecutor;
 pub use chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread, UnhandledPolicy};
 pub use deferred_output::{DeferredOutput, UnavailableOutput};
+pub use delivery::Delivery;
 pub use executor::{
     ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
 };
@@ -76,6 +81,7 @@ pub use output::{
 pub use passwords::AttemptCounter;
 pub use passwords::Passwords;
 pub use private::{PrivateStep, PrivateWork};
+pub use program_input::{InputReader, InputSpool, ProgramInput};
 pub use request::ActionRequest;
 pub use request::{CallControl, StopLevel};
 pub use shell_login::ShellLogin;

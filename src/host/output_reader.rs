@@ -1,7 +1,7 @@
 //! Reads the output of a command that runs elsewhere: captures it, forwards it while it comes, and
 //! answers prompts.
 //!
-//! [`OutputReader`] is used by `remote_command`. A [`MarkFilter`] removes the line in which the start
+//! [`OutputReader`] is used by `remote_command` and `raw_command`. A [`MarkFilter`] removes the line in which the start
 //! script reports the process id.
 
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::channel_io::{ChannelEvent, ChannelIo, DRAIN_TIMEOUT};
 use super::mark_filter::MarkFilter;
 use super::script::CommandProcesses;
 use super::signals::CommandState;
-use super::{CaptureBuffer, CapturedOutput, Command, Exit, PromptAnswer, Stream};
+use super::{CaptureBuffer, CapturedOutput, Command, Exit, ProgramInput, PromptAnswer, Stream};
 
 /// The time in which a command that may show a prompt has to do so, before it gets its own input.
 const PROMPT_WAIT: Duration = Duration::from_secs(2);
@@ -43,9 +43,13 @@ impl StartReport {
     }
 }
 
-/// The next bytes of the command's input.
+/// The next part of the command's input.
 #[derive(Debug)]
-pub(super) struct InputChunk(pub(super) Vec<u8>);
+pub(super) enum InputChunk {
+    Bytes(Vec<u8>),
+    /// The input of this program, up to its end.
+    Program(ProgramInput),
+}
 
 /// The way in which reading the outputs ended.
 #[derive(Debug)]
@@ -62,6 +66,14 @@ pub(super) enum ReadEnd {
     Lost,
     /// The login has ended, and the command goes on.
     LoggedIn,
+}
+
+/// Returns the control characters that end the input of a terminal after its last byte.
+///
+/// The terminal recognizes Ctrl-D only at the start of a line, so an incomplete line needs two.
+pub(super) fn end_of_terminal_input(last: Option<u8>) -> Vec<u8> {
+    let is_open = last.is_some_and(|last| last != b'\n');
+    vec![END_OF_INPUT; if is_open { 2 } else { 1 }]
 }
 
 /// The state of one output stream.
@@ -107,15 +119,15 @@ pub(super) struct OutputReader<'a> {
 impl<'a> OutputReader<'a> {
     pub(super) fn new(
         command: &'a Command,
-        mark: &str,
+        mark: Option<&str>,
         output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
         input_sender: mpsc::UnboundedSender<InputChunk>,
     ) -> Self {
         // A terminal merges stderr, which carries the mark, into stdout.
         let (out, err) = if command.pty {
-            (Some(mark), None)
+            (mark, None)
         } else {
-            (None, Some(mark))
+            (None, mark)
         };
         let (stdout, stderr) = command.capture_buffers();
         Self {
@@ -133,34 +145,38 @@ impl<'a> OutputReader<'a> {
 
     /// Sends the start script, and then the command's input if no prompts are expected.
     pub(super) fn send_script(&mut self, script: Vec<u8>) {
-        self.send_input(script);
+        self.send_input(InputChunk::Bytes(script));
+        self.send_input_at_once();
+    }
+
+    /// Sends the command's input if no prompts are expected.
+    pub(super) fn send_input_at_once(&mut self) {
         if self.command.answers.is_empty() {
             self.send_command_input();
         }
     }
 
-    fn send_input(&self, bytes: Vec<u8>) {
+    fn send_input(&self, chunk: InputChunk) {
         if let Some(input_sender) = &self.input_sender {
             // The receiver may be gone: a command that has ended reads nothing.
-            input_sender.send(InputChunk(bytes)).ok();
+            input_sender.send(chunk).ok();
         }
     }
 
     /// Sends the command's own input and ends it.
     fn send_command_input(&mut self) {
-        if let Some(bytes) = &self.command.stdin {
-            self.send_input(bytes.clone());
+        if let Some(part) = self.command.program_input {
+            self.send_input(InputChunk::Program(part));
+        } else if let Some(bytes) = &self.command.stdin {
+            self.send_input(InputChunk::Bytes(bytes.clone()));
         }
-        if self.command.pty {
-            // The terminal recognizes Ctrl-D only at the start of a line, so an incomplete line
-            // needs two.
+        if self.command.pty && self.command.program_input.is_none() {
             let open = self
                 .command
                 .stdin
                 .as_ref()
                 .and_then(|it| it.last().copied());
-            let is_open = open.is_some_and(|last| last != b'\n');
-            self.send_input(vec![END_OF_INPUT; if is_open { 2 } else { 1 }]);
+            self.send_input(InputChunk::Bytes(end_of_terminal_input(open)));
         }
         self.is_input_sent = true;
         self.input_sender.take_if(|_| !self.command.pty);
@@ -186,7 +202,8 @@ impl<'a> OutputReader<'a> {
         let prompt_wait = sleep(PROMPT_WAIT);
         tokio::pin!(prompt_wait);
         loop {
-            let is_input_due = !self.is_input_sent && self.command.stdin.is_some();
+            let has_input = self.command.stdin.is_some() || self.command.program_input.is_some();
+            let is_input_due = !self.is_input_sent && has_input;
             let event = tokio::select! {
                 event = channel_io.next_event() => event,
                 () = sleep(DRAIN_TIMEOUT), if exit.is_some() => {
@@ -279,7 +296,8 @@ impl<'a> OutputReader<'a> {
             // The command would take the answer for its own input.
             return unanswered(false);
         }
-        self.send_input(format!("{}\n", reply.reveal()).into_bytes());
+        let line = format!("{}\n", reply.reveal()).into_bytes();
+        self.send_input(InputChunk::Bytes(line));
         self.answered[index] = true;
         if answer.ends_login {
             self.retired_count = index + 1;

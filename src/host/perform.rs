@@ -1,12 +1,12 @@
 //! Performs actions on an SSH host or in a container.
 //!
-//! Commands have a session of their own ([`remote_command`]), facts and changes go to a shell that stays open
+//! Commands have a session of their own ([`remote_command`], [`raw_command`]), facts and changes go to a shell that stays open
 //! ([`remote_shell`]), and files are transferred by [`transfer`].
 
 use super::transport::Transport;
 use super::{
-    Action, ActionResult, CallControl, ConnectionPool, Exit, Location, ShellLogin, remote_command,
-    remote_shell, transfer,
+    Action, ActionResult, CallControl, ConnectionPool, Delivery, Exit, Location, ShellLogin,
+    raw_command, remote_command, remote_shell, transfer,
 };
 
 impl ConnectionPool {
@@ -31,6 +31,7 @@ impl ConnectionPool {
         call: CallControl,
     ) -> ActionResult {
         let transport = Transport::new(self, location);
+        let delivery = Delivery::of(action, location);
         match (location, action) {
             (Location::Local, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
                 let why =
@@ -39,6 +40,16 @@ impl ConnectionPool {
             }
             (_, Action::Private(_)) => {
                 let why = "private files are only supported on this machine".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
+            (_, Action::Run(command)) if delivery == Delivery::Raw => {
+                ActionResult::Run(raw_command::run(&transport, command, call).await)
+            }
+            (_, Action::Read(_) | Action::Change(_)) if location.is_raw() => {
+                let name = &transport.name;
+                let why = format!(
+                    "{name} is marked as `raw`: it runs raw commands only, as facts and states need a POSIX shell"
+                );
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
             (_, Action::Run(command)) => {

@@ -6,12 +6,13 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant as Moment, sleep_until};
 
 use super::channel_io::{ChannelIo, CommandInput};
-use super::output_reader::{InputChunk, OutputReader, ReadEnd, StartReport};
+use super::input_writer::forward_input;
+use super::output_reader::{OutputReader, ReadEnd, StartReport};
+use super::program_input::InputTooLong;
 use super::request::wait_for_stop;
 use super::script::{MARK_VARIABLE, loader_input};
 use super::signals::{CommandState, Signaller};
@@ -125,6 +126,7 @@ enum CommandEnd {
     OutputEnded(ReadEnd),
     /// The command was sent all signals.
     Terminated(Exit),
+    InputFailed(InputTooLong),
 }
 
 impl RunningCommand<'_> {
@@ -140,14 +142,15 @@ impl RunningCommand<'_> {
         let (input_sender, input_receiver) = mpsc::unbounded_channel();
         let mut reader = OutputReader::new(
             self.command,
-            &self.script.mark,
+            Some(&self.script.mark),
             call.output_sender,
             input_sender,
         );
         reader.send_script(std::mem::take(&mut self.script.input));
         let outcome = {
             let reading = reader.read(&mut channel_io, &shared);
-            let feeding = forward_input(input, input_receiver);
+            let spool = call.program_input.as_ref();
+            let feeding = forward_input(input, self.command, spool, input_receiver);
             let ending = self.terminate(&shared, call.stop);
             tokio::pin!(reading, feeding, ending);
             let mut is_fed = false;
@@ -155,7 +158,10 @@ impl RunningCommand<'_> {
                 tokio::select! {
                     read = &mut reading => break CommandEnd::OutputEnded(read),
                     why = &mut ending => break CommandEnd::Terminated(why),
-                    () = &mut feeding, if !is_fed => is_fed = true,
+                    fed = &mut feeding, if !is_fed => match fed {
+                        Ok(()) => is_fed = true,
+                        Err(error) => break CommandEnd::InputFailed(error),
+                    },
                 }
             }
         };
@@ -202,6 +208,7 @@ impl RunningCommand<'_> {
         let may_leave = self.command.background == Background::Keep;
         let (exit, is_cleanup_done) = match outcome {
             CommandEnd::Terminated(why) => (why, true),
+            CommandEnd::InputFailed(error) => (Exit::Failed(error.to_string()), false),
             CommandEnd::OutputEnded(ReadEnd::Complete(exit)) => (exit, true),
             CommandEnd::OutputEnded(ReadEnd::OutputsHeldOpen(exit)) => (exit, may_leave),
             CommandEnd::OutputEnded(ReadEnd::NeedsAnswer(exit)) => (exit, false),
@@ -242,28 +249,6 @@ pub(super) fn start_failure(
             transport.unentered(stderr)
         }
         _ => exit,
-    }
-}
-
-/// Writes the input of the command until it ends, then closes it.
-async fn forward_input(
-    mut input: CommandInput,
-    mut input_receiver: mpsc::UnboundedReceiver<InputChunk>,
-) {
-    write_chunks(&mut input, &mut input_receiver).await;
-    input.shutdown().await.ok();
-}
-
-/// Writes the input of the command until there is no more.
-pub(super) async fn write_chunks(
-    input: &mut CommandInput,
-    chunks: &mut mpsc::UnboundedReceiver<InputChunk>,
-) {
-    while let Some(InputChunk(bytes)) = chunks.recv().await {
-        if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
-            // A command may close its input without reading all of it.
-            return;
-        }
     }
 }
 

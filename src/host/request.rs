@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Action, ExecutorChain, Location, ShellLogin, Stream};
+use super::{Action, ExecutorChain, InputSpool, Location, ShellLogin, Stream};
 
 /// A request to perform an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +57,8 @@ pub struct CallControl {
     pub stop: watch::Receiver<StopLevel>,
     /// The receiver of output while the command runs. A slow receiver slows down the command.
     pub output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
+    /// The input of this program, for a command that reads it.
+    pub program_input: Option<InputSpool>,
 }
 
 /// The urgency with which an action has to stop.

@@ -2,8 +2,9 @@
 
 use tokio::sync::{mpsc, watch};
 
+use super::input_writer::InputWriter;
 use super::output_reader::{OutputReader, ReadEnd, StartReport};
-use super::remote_command::{RemoteScript, start_failure, write_chunks};
+use super::remote_command::{RemoteScript, start_failure};
 use super::request::wait_for_stop;
 use super::signals::{CommandState, Signaller};
 use super::ssh::OpenShell;
@@ -21,12 +22,13 @@ pub(super) async fn enter_shell(
 ) -> Result<(), RunOutput> {
     let script = RemoteScript::for_command(&login.command).map_err(RunOutput::not_run)?;
     let (sender, mut chunks) = mpsc::unbounded_channel();
-    let mut reader = OutputReader::new(&login.command, &script.mark, None, sender);
+    let mut reader = OutputReader::new(&login.command, Some(&script.mark), None, sender);
     reader.send_script(script.input);
     let state = CommandState::default();
     let end = {
         let reading = reader.read_login(&mut shell.channel_io, &state);
-        let feeding = write_chunks(&mut shell.input, &mut chunks);
+        let mut writer = InputWriter::new(&mut shell.input, &login.command, None);
+        let feeding = writer.write(&mut chunks);
         let stopping = wait_for_stop(stop, StopLevel::Gently);
         tokio::pin!(reading, feeding, stopping);
         let mut is_fed = false;
@@ -34,11 +36,11 @@ pub(super) async fn enter_shell(
             tokio::select! {
                 end = &mut reading => break Some(end),
                 () = &mut stopping => break None,
-                () = &mut feeding, if !is_fed => is_fed = true,
+                _ = &mut feeding, if !is_fed => is_fed = true,
             }
         };
         if matches!(end, Some(ReadEnd::LoggedIn)) && !is_fed {
-            feeding.await;
+            feeding.await.ok();
         }
         end
     };

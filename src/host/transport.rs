@@ -116,10 +116,32 @@ impl Transport {
 
     /// Starts the shell that reads a script.
     pub(super) async fn start(&self, pty: bool) -> Result<OpenShell, Exit> {
-        let Some(session) = self.session().await else {
-            return self.spawn();
-        };
-        let (lease, channel) = session?;
+        match self.session().await {
+            Some(session) => self.exec(session?, &self.start_line(pty), pty).await,
+            None => self.spawn(),
+        }
+    }
+
+    /// Sends the text of a raw command to the SSH server.
+    ///
+    /// Fails for a location that is not an SSH host.
+    pub(super) async fn start_raw(&self, text: &str, pty: bool) -> Result<OpenShell, Exit> {
+        match self.session().await {
+            Some(session) if !self.is_container() => self.exec(session?, text, pty).await,
+            _ => Err(Exit::Failed(format!(
+                "{} is not reached over SSH, so a command cannot be raw there",
+                self.name
+            ))),
+        }
+    }
+
+    /// Executes a command line in a session.
+    async fn exec(
+        &self,
+        (lease, channel): (Lease, Channel<Msg>),
+        line: &str,
+        pty: bool,
+    ) -> Result<OpenShell, Exit> {
         let started = async {
             if lease.connection.forwards_agent() {
                 channel.agent_forward(false).await?;
@@ -129,7 +151,7 @@ impl Transport {
                 let request = channel.request_pty(false, name, width, height, 0, 0, &PTY_MODES);
                 request.await?;
             }
-            channel.exec(true, self.start_line(pty)).await
+            channel.exec(true, line).await
         };
         if started.await.is_err() {
             let name = &self.name;

@@ -14,7 +14,7 @@ use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::Context;
 use crate::host::{
     Action, ActionRequest, Address, BecomeUser, ChainExecutor, Command, DEFAULT_PORT,
-    DEFAULT_TOTAL_CAPTURE_LIMIT, ExecutorChain, Location, Passwords, Program,
+    DEFAULT_TOTAL_CAPTURE_LIMIT, ExecutorChain, Location, Passwords, Program, ProgramInput,
 };
 use crate::text::shlex_quote;
 
@@ -92,7 +92,19 @@ impl TaskEngine {
         command.keep_whole_output(self.capture_limit(step));
         command.echo = !options.quiet && !options.secret;
         command.pty = options.pty;
+        command.raw = options.raw;
+        command.program_input = options.program_input.then(|| self.program_input(id));
         Ok(command)
+    }
+
+    /// Returns the part of a host in the input of this program: a copy if other hosts read it, too.
+    fn program_input(&self, id: usize) -> ProgramInput {
+        let batch = &self.batches[self.runs[id].batch];
+        if batch.list.hosts.len() > 1 {
+            ProgramInput::Copy
+        } else {
+            ProgramInput::Alone
+        }
     }
 
     /// Returns the command of a step as it runs on this machine, in the folder of the task.

@@ -130,8 +130,12 @@ pub struct CommandOptions {
     pub shell: Option<TemplateText>,
     /// The text that the command reads from its standard input.
     pub stdin: Option<TemplateText>,
+    /// True if the command reads the input of this program, instead of `stdin`.
+    pub program_input: bool,
     /// Whether the command runs in a pseudo-terminal.
     pub pty: bool,
+    /// True if the SSH server gets the text as it is, without a shell of this program.
+    pub raw: bool,
     /// The time limit of the command.
     pub time_limit: Option<Duration>,
     /// The maximum size of long outputs of the command that are kept whole.
@@ -328,7 +332,12 @@ impl Tasks {
     /// Returns a task that runs a command on the hosts of the environment (F28).
     ///
     /// The task has the name of the first word of the command.
-    pub fn command_task(text: &str, sudo: Option<&str>, folder: &Path) -> (Arc<Task>, TaskCall) {
+    pub fn command_task(
+        text: &str,
+        sudo: Option<&str>,
+        options: CommandOptions,
+        folder: &Path,
+    ) -> (Arc<Task>, TaskCall) {
         let name = text.split_whitespace().next().unwrap_or("command");
         let text = TemplateText::plain(text);
         let step_action = match sudo {
@@ -338,7 +347,7 @@ impl Tasks {
                 user: Some(TemplateText::plain(user)),
             },
         };
-        let task = Self::step_task(name, step_action, CommandOptions::default(), folder);
+        let task = Self::step_task(name, step_action, options, folder);
         (task, TaskCall::new(name))
     }
 

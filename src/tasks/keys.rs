@@ -75,6 +75,7 @@ tables! {
         "shell" Text, "The shell of the commands";
         "stdin" Text, "The standard input of the commands";
         "pty" Flag, "Whether the commands get a terminal";
+        "raw" Flag, "Whether the SSH server gets the commands as they are, for hosts without a POSIX shell";
         "time_limit" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
         "capture" Scalar, "Size up to which the outputs of each command are kept whole: bytes, or `64K`, `10M`, `2G`";
         "ok_codes" List, "Exit codes that count as success";
@@ -111,6 +112,7 @@ tables! {
         "shell" Text, "The shell of the command";
         "stdin" Text, "The standard input of the command";
         "pty" Flag, "Whether the command gets a terminal";
+        "raw" Flag, "Whether the SSH server gets the command as it is, for hosts without a POSIX shell";
         "time_limit" Scalar, "Time limit of the command: seconds, or `10s`, `5m`, `1h`";
         "capture" Scalar, "Size up to which the outputs of the command are kept whole: bytes, or `64K`, `10M`, `2G`";
         "ok_codes" List, "Exit codes that count as success";

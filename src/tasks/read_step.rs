@@ -117,6 +117,20 @@ fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
     }
 }
 
+/// Reports options that need a shell, in a step with `raw`.
+fn report_unusable_with_raw(fields: &mut FieldReader, node: &Node) {
+    if !node.get("raw").and_then(Node::as_bool).unwrap_or_default() {
+        return;
+    }
+    for key in ["cd", "env", "shell", "sudo", "local"] {
+        if let Some(value) = node.get(key) {
+            let message = format!("`{key}` cannot be used with `raw`");
+            let help = "a raw command reaches the host as it is, and no shell of this program is started there";
+            fields.report(&message, value.span(), Some(help.to_owned()));
+        }
+    }
+}
+
 fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions {
     let mut env = Vec::new();
     for (name, value) in fields.map(node, "env") {
@@ -141,13 +155,16 @@ fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions
             }
         }
     }
+    report_unusable_with_raw(fields, node);
     CommandOptions {
         ok_codes,
         cd: fields.text(node, "cd"),
         env,
         shell: fields.text(node, "shell"),
         stdin: fields.text(node, "stdin"),
+        program_input: false,
         pty: fields.is_set(node, "pty"),
+        raw: fields.is_set(node, "raw"),
         restart: None,
         time_limit: fields.duration(node, "time_limit"),
         capture: fields.limit_size(node, "capture"),

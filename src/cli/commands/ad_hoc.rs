@@ -70,6 +70,13 @@ pub(in crate::cli) fn perform_shown(
     cx: &Context,
 ) -> Result<u8, Failure> {
     let mut screen = HostScreen::new(&cx.output, format, request.interrupts.clone());
+    if request
+        .command
+        .as_ref()
+        .is_some_and(AdHocTask::reads_program_input)
+    {
+        screen = screen.without_prompts();
+    }
     let report = perform(request, &mut screen)?;
     screen.end(&report);
     Ok(report.exit_code)

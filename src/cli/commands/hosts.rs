@@ -110,18 +110,48 @@ pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Fail
     run_ad_hoc(step, &args.hosts, cx)
 }
 
+/// The options that say how a command reaches a host.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Command")]
+struct DeliveryArgs {
+    /// Send the command to the SSH server as it is, for hosts without a POSIX shell, such as switches
+    #[arg(long, conflicts_with_all = ["sudo", "executors"])]
+    raw: bool,
+    /// Give the command a terminal on the host. A terminal merges its outputs
+    #[arg(long)]
+    pty: bool,
+    /// Do not pass the standard input of this program to the command. Answers to questions are read from it instead
+    #[arg(long)]
+    no_stdin: bool,
+}
+
+impl DeliveryArgs {
+    /// Returns the options of the command. A terminal is not passed on, as it belongs to this program.
+    fn options(&self) -> CommandOptions {
+        CommandOptions {
+            program_input: !self.no_stdin && !std::io::stdin().is_terminal(),
+            pty: self.pty,
+            raw: self.raw,
+            ..CommandOptions::default()
+        }
+    }
+}
+
 /// Run a command on hosts
 ///
 /// The words of the command are joined by spaces and passed to a shell on each host. Hosts are
 /// given as `[user@]host[:port]`, by their name in the inventory or the ensemble, or by a role. The
 /// command runs on one host after the other unless `--parallel` is given. The first failure ends
-/// the run unless `--warn-only` is given. `unfurl run --help` has the other form of `run`: without `-H` and
+/// the run unless `--warn-only` is given. Input from a file or a pipe goes to the command; several hosts get a copy
+/// each. `unfurl run --help` has the other form of `run`: without `-H` and
 /// `-R`, a command or an operation runs on instances of an ensemble.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl run -H HOSTS [OPTIONS] -- COMMAND...")]
 pub(in crate::cli) struct RunHostsArgs {
     #[command(flatten)]
     hosts: HostOptions,
+    #[command(flatten)]
+    delivery: DeliveryArgs,
     /// The command and its arguments, after `--`
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -143,5 +173,6 @@ fn command(args: &RunHostsArgs) -> Result<AdHocTask, Failure> {
         text: args.command.join(" "),
         // With `--executors`, the chain itself contains `sudo` if the command needs it.
         sudo: order.sudo.clone().filter(|_| order.executors.is_none()),
+        options: Box::new(args.delivery.options()),
     })
 }

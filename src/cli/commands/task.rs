@@ -94,6 +94,7 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
     }
     let command = args.command.join(" ");
     let command = (!command.is_empty()).then(|| AdHocTask::Command {
+        options: Box::default(),
         text: command,
         sudo: args.hosts.order.sudo.clone(),
     });

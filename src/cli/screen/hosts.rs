@@ -23,6 +23,8 @@ pub(in crate::cli) struct HostScreen<'a> {
     lines: HostLines,
     summary: HostSummary,
     interrupts: Interrupts,
+    /// False if questions cannot be answered, because a command reads the standard input.
+    may_prompt: bool,
 }
 
 impl<'a> HostScreen<'a> {
@@ -46,7 +48,15 @@ impl<'a> HostScreen<'a> {
             lines: HostLines::new(detail).coloured(coloured),
             summary: HostSummary::default(),
             interrupts,
+            may_prompt: true,
         }
+    }
+
+    /// Answers no questions: the standard input belongs to the commands.
+    #[must_use]
+    pub(in crate::cli) fn without_prompts(mut self) -> Self {
+        self.may_prompt = false;
+        self
     }
 
     /// Prints the summary of the run.
@@ -104,6 +114,9 @@ impl HostsView for HostScreen<'_> {
     }
 
     fn prompt_secret(&mut self, question: &Question) -> Option<Secret> {
+        if !self.may_prompt {
+            return None;
+        }
         let text = question.to_string();
         let text = text.strip_prefix("the ").unwrap_or(&text);
         let question = format!("{text}: ");
@@ -111,6 +124,9 @@ impl HostsView for HostScreen<'_> {
     }
 
     fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String> {
+        if !self.may_prompt {
+            return None;
+        }
         let text = text.trim();
         let question = match default.filter(|_| !secret) {
             Some(default) => format!("{text} [{default}] "),

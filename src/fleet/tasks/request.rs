@@ -34,6 +34,8 @@ pub enum AdHocTask {
         text: String,
         /// The user to run as, if not the user who logs in.
         sudo: Option<String>,
+        /// The options of the command.
+        options: Box<CommandOptions>,
     },
     /// A single step, such as a file transfer.
     Step {
@@ -46,9 +48,23 @@ pub enum AdHocTask {
 }
 
 impl AdHocTask {
+    /// Returns true for a command that reads the standard input of this program.
+    pub fn reads_program_input(&self) -> bool {
+        match self {
+            Self::Command { options, .. } | Self::Step { options, .. } => options.program_input,
+        }
+    }
+
     pub(super) fn task(&self, folder: &Path) -> Arc<Task> {
         match self {
-            Self::Command { text, sudo } => Tasks::command_task(text, sudo.as_deref(), folder).0,
+            Self::Command {
+                text,
+                sudo,
+                options,
+            } => {
+                let options = CommandOptions::clone(options);
+                Tasks::command_task(text, sudo.as_deref(), options, folder).0
+            }
             Self::Step {
                 name,
                 action: step_action,

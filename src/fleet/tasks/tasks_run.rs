@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::request::{HostsView, TasksRequest};
 use crate::exec::{MachineStep, StateMachine};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::{Action, ActionRequest, ActionResult, ChainNote, Stream};
+use crate::host::{Action, ActionRequest, ActionResult, ChainNote, ProgramInput, Stream};
 use crate::tasks::{EngineRequest, HostEvent, RunState, TaskEngine, TaskName};
 
 /// A run of tasks over hosts.
@@ -79,6 +79,12 @@ impl TasksRun<'_> {
             request.chain = request.chain.or_else(|| self.request.chain.clone());
             request.host = Some(host.to_string());
             request.rank = self.ranks.get(host).copied().unwrap_or((0, 1));
+            if let (Some(_), Action::Run(command)) = (&request.chain, &mut request.action)
+                && let Some(part) = &mut command.program_input
+            {
+                // An executor may run the command again.
+                *part = ProgramInput::Copy;
+            }
         }
         if request.location.is_local()
             && let Action::Run(command) = &mut request.action

@@ -11,8 +11,8 @@ use super::custom::{ExecutorReply, parse_reply, query_command};
 use super::splay;
 use crate::host::chain::{ChainExecutor, ExecutorChain, Spread};
 use crate::host::{
-    Action, ActionRequest, ActionResult, CapturedOutput, Command, Container, Exit, HostParts,
-    Location, Program, batch,
+    Action, ActionRequest, ActionResult, CapturedOutput, Command, Container, Delivery, Exit,
+    HostParts, Location, Program, batch,
 };
 use crate::system::env::Env;
 use crate::value::REDACTED;
@@ -211,8 +211,14 @@ impl ChainRun {
         executor: &ChainExecutor,
         wrap: impl FnOnce(CommandWrapper<'_>, Command) -> Result<Command, String>,
     ) -> Result<Action, String> {
+        let name = executor.name();
+        let (action, location) = (&self.request.action, &self.request.location);
+        if Delivery::of(action, location) == Delivery::Raw {
+            return Err(format!(
+                "`{name}` cannot run a raw command: it needs a POSIX shell on the host"
+            ));
+        }
         let Some(command) = self.action_command() else {
-            let name = executor.name();
             return Err(format!(
                 "`{name}` cannot transfer files, only run commands: transfer the file as the \
                  login user, then move it with a command"

@@ -71,8 +71,14 @@ impl CommandWrapper<'_> {
         let input = input_of(&command)?;
         let is_plain = start.is_empty() && input.is_empty();
         let script = if is_plain {
-            let stdin = if command.pty { "" } else { " </dev/null" };
+            let stdin = if inherits_input(&command) {
+                ""
+            } else {
+                " </dev/null"
+            };
             format!("{}; exec \"$@\"{stdin}", self.announce_start())
+        } else if command.program_input.is_some() {
+            self.script_with_open_input(start.len())
         } else {
             self.script(start.len(), input.len())
         };
@@ -125,7 +131,7 @@ impl CommandWrapper<'_> {
         let mut text = shlex_join(command.program.argv());
         let mut answers = Vec::new();
         if command.stdin.is_none() {
-            if !command.pty {
+            if !inherits_input(&command) {
                 text.push_str(" </dev/null");
             }
             text = format!("{}; exec {text}", self.announce_start());
@@ -245,6 +251,13 @@ impl CommandWrapper<'_> {
         }
     }
 
+    /// Returns the script that runs under `sudo` with `start` bytes of setup, if the input of the command follows them
+    /// and has no known length. The line end after the setup is read, too.
+    fn script_with_open_input(&self, start: usize) -> String {
+        let announce = self.announce();
+        format!("{announce}; _t=$(dd bs=1 count={start} 2>/dev/null); read -r _; eval \"$_t\"")
+    }
+
     fn answer(&self, prompt: String, reply: Option<Secret>) -> PromptAnswer {
         PromptAnswer {
             prompt,
@@ -278,6 +291,11 @@ impl CommandWrapper<'_> {
     fn announce_start(&self) -> String {
         format!("{}; read -r _t", self.announce())
     }
+}
+
+/// Returns true if a command reads what follows the login: its terminal, or the input of this program.
+fn inherits_input(command: &Command) -> bool {
+    command.pty || command.program_input.is_some()
 }
 
 fn is_secret_shell(program: &Program) -> bool {

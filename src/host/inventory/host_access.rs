@@ -193,6 +193,7 @@ impl HostVariables<'_> {
             identity_files,
             password: self.text(&passwords)?.map(Secret::new),
             route: ssh_arguments.via,
+            raw: self.flag("unfurl_raw")?,
         })
     }
 
@@ -213,8 +214,9 @@ impl HostVariables<'_> {
         }
     }
 
-    fn escalation(&self) -> Result<Option<Escalation>, HostAccessError> {
-        let is_enabled = match self.data.get("ansible_become").map(Value::reveal) {
+    /// Returns a variable that is true or false; false if it is not set.
+    fn flag(&self, variable: &'static str) -> Result<bool, HostAccessError> {
+        Ok(match self.data.get(variable).map(Value::reveal) {
             None | Some(Value::Null) => false,
             Some(Value::Bool(truth)) => *truth,
             Some(Value::Int(number)) => *number != 0,
@@ -222,11 +224,12 @@ impl HostVariables<'_> {
                 let text = text.to_ascii_lowercase();
                 ["yes", "true", "on", "1", "y", "t"].contains(&text.as_str())
             }
-            Some(_) => {
-                return Err(self.invalid_variable("ansible_become", "neither true nor false"));
-            }
-        };
-        if !is_enabled {
+            Some(_) => return Err(self.invalid_variable(variable, "neither true nor false")),
+        })
+    }
+
+    fn escalation(&self) -> Result<Option<Escalation>, HostAccessError> {
+        if !self.flag("ansible_become")? {
             return Ok(None);
         }
         let method = self.text(&["ansible_become_method"])?;

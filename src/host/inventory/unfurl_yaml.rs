@@ -17,13 +17,14 @@ use super::model::{ALL, GroupMembers, Inventory};
 pub(super) const KEYS: [&str; 3] = ["hosts", "groups", "data"];
 
 /// The settings that correspond to exactly one Ansible variable.
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("host", "ansible_host"),
     ("user", "ansible_user"),
     ("port", "ansible_port"),
     ("key", "ansible_ssh_private_key_file"),
     ("password", "ansible_password"),
     ("connection", "ansible_connection"),
+    ("raw", "unfurl_raw"),
 ];
 
 /// Parses a file. Problems are collected in `context`.

@@ -195,6 +195,7 @@ impl LocationResolver {
         destination.identities = self.identities(target, options, tokens)?;
         let is_forwarded = !matches!(options.forward_agent, None | Some(ForwardAgent::No));
         destination.forward_agent = login.forward_agent || is_forwarded;
+        destination.raw = target.raw;
         let some = |time: &Duration| !time.is_zero();
         let limit = login.connect_timeout.or(options.connect_timeout);
         destination.connect_timeout = limit.filter(some).unwrap_or(CONNECT_TIMEOUT);

@@ -22,6 +22,8 @@ pub struct HostTarget {
     pub password: Option<Secret>,
     /// The route to the host, which overrides `ssh_config`.
     pub route: Option<TargetRoute>,
+    /// True if the host has no POSIX shell, so that all commands are raw.
+    pub raw: bool,
 }
 
 /// The route to a host, as an inventory states it.

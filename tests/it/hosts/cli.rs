@@ -342,7 +342,7 @@ fn a_password_is_asked_for_once_and_tried_on_the_hosts_after_that() {
     let hosts = hosts(&sshd, 3);
     let over = |more: &[&str]| {
         let words = ["run", "--no-ssh-config", "-a", "-k", "-u", &person.0];
-        let way = ["--known-hosts", &known, "-H", &hosts];
+        let way = ["--no-stdin", "--known-hosts", &known, "-H", &hosts];
         let words = words.iter().chain(&way);
         let words = words.chain(more).chain(&["--", "echo in"]);
         words

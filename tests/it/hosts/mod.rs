@@ -8,6 +8,7 @@ pub(crate) mod login;
 mod network;
 mod open_shells;
 mod people;
+mod raw;
 mod routes;
 pub(crate) mod sshd;
 mod states;

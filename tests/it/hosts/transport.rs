@@ -148,6 +148,7 @@ fn output_is_handed_on_while_the_command_runs() {
         let (stop, stopped) = watch::channel(StopLevel::No);
         let (pieces, mut heard) = mpsc::channel(8);
         let call = CallControl {
+            program_input: None,
             stop: stopped,
             output_sender: Some(pieces),
         };
