@@ -54,7 +54,7 @@ class Server:
         with open(host_key + ".pub") as file:
             kind, text = file.read().split()[:2]
         with open(self.known, "w") as file:
-            file.write(f"[127.0.0.*]:{self.port} {kind} {text}\n")
+            file.write(f"[127.*]:{self.port} {kind} {text}\n")
         for _ in range(200):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:

@@ -84,6 +84,12 @@ impl RequestExecutor {
             };
             return Box::pin(restart.perform(ends)).await;
         }
+        let released = match &request.location {
+            Location::Ssh(destination) if request.closes_connection => {
+                Some(Arc::clone(destination))
+            }
+            _ => None,
+        };
         let chain = request.chain.take();
         let mut secrets = request.location.secrets();
         if let Some(chain) = &chain {
@@ -98,6 +104,11 @@ impl RequestExecutor {
             None => self.execute(id, request, ends).await,
         };
         result.hide(&secrets);
+        if let Some(destination) = released
+            && !matches!(result.exit(), Exit::NeedsAnswer { .. })
+        {
+            self.pool.release(&destination);
+        }
         result
     }
 

@@ -23,6 +23,8 @@ pub struct ActionRequest {
     pub rank: (u32, u32),
     /// The time limit until the host is up again, if the command restarts it.
     pub restart: Option<Duration>,
+    /// True if no further action needs the connection to the host, which is closed after this one.
+    pub closes_connection: bool,
 }
 
 impl ActionRequest {
@@ -41,6 +43,7 @@ impl ActionRequest {
             host: None,
             rank: (0, 1),
             restart: None,
+            closes_connection: false,
         }
     }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::request::{HostsView, TasksRequest};
+use super::request::{AdHocTask, HostsView, TasksRequest};
 use crate::exec::{MachineStep, StateMachine};
 use crate::fleet::{Error, ErrorKind};
 use crate::host::{Action, ActionRequest, ActionResult, ChainNote, ProgramInput, Stream};
@@ -78,6 +78,7 @@ impl TasksRun<'_> {
         {
             request.chain = request.chain.or_else(|| self.request.chain.clone());
             request.host = Some(host.to_string());
+            request.closes_connection = self.is_single_command();
             request.rank = self.ranks.get(host).copied().unwrap_or((0, 1));
             if let (Some(_), Action::Run(command)) = (&request.chain, &mut request.action)
                 && let Some(part) = &mut command.program_input
@@ -104,6 +105,14 @@ impl TasksRun<'_> {
             command.env.extend(missing);
         }
         request
+    }
+
+    /// Returns true if each host runs one command and nothing else.
+    ///
+    /// Then its connection is closed at once: thousands of idle connections would take memory here and on a gateway.
+    fn is_single_command(&self) -> bool {
+        let is_command = matches!(&self.request.command, Some(AdHocTask::Command { .. }));
+        is_command && self.request.calls.is_empty()
     }
 
     /// Shows the events of the engine.

@@ -219,6 +219,33 @@ impl ConnectionPool {
         closing.wait_for(|closing| *closing).await.ok();
     }
 
+    /// Closes the connections to a host, which no further action needs, without waiting for it.
+    ///
+    /// Does nothing while one of them is in use or being opened.
+    pub fn release(&self, destination: &Arc<Destination>) {
+        let released = {
+            let host_pools = self.shared.host_pools.lock();
+            let mut host_pools = host_pools.unwrap_or_else(PoisonError::into_inner);
+            let Some(same_address) = host_pools.get_mut(&destination.address) else {
+                return;
+            };
+            let fits = |host_pool: &mut Arc<HostPool>| {
+                can_share_connection(&host_pool.destination, destination) && host_pool.is_idle()
+            };
+            let released: Vec<Arc<HostPool>> = same_address.extract_if(.., fits).collect();
+            if same_address.is_empty() {
+                host_pools.remove(&destination.address);
+            }
+            released
+        };
+        for connection in released
+            .iter()
+            .flat_map(|host_pool| host_pool.take_connections())
+        {
+            tokio::spawn(async move { connection.close().await });
+        }
+    }
+
     /// Closes all connections within a second.
     ///
     /// Commands that still run on them are killed if the host allows it, and their results are
@@ -347,6 +374,12 @@ impl HostPool {
         if let Some(slot) = state.open.iter_mut().find(is) {
             change(slot);
         }
+    }
+
+    /// Returns true if no session is in use and no connection is being opened.
+    fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.opening.is_none() && state.open.iter().all(|slot| slot.sessions == 0)
     }
 
     /// Removes and returns all open connections.
