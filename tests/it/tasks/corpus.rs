@@ -97,8 +97,20 @@ fn expected_line(line: &str) -> Option<Json> {
     ]))
 }
 
+/// The command line of a recorded run.
+pub(super) fn words_of(row: &Json) -> Vec<&str> {
+    let words = row["argv"].as_array().unwrap().iter();
+    words.map(|it| it.as_str().unwrap()).collect()
+}
+
+/// Returns true for a run with options that are not supported (rule F63): `--quiet` and `-v` choose the output.
+pub(super) fn is_left_out(words: &[&str]) -> bool {
+    let left_out = ["--hide=everything", "-F", "--shortlist"];
+    words.iter().any(|word| left_out.contains(word))
+}
+
 /// The tasks that ran here, in the form of [`expected`].
-fn ours(stdout: &str) -> Vec<Json> {
+pub(super) fn ours(stdout: &str) -> Vec<Json> {
     let events = stdout
         .lines()
         .map(|line| serde_json::from_str::<Json>(line).unwrap());
@@ -134,11 +146,8 @@ fn runs_go_as_in_the_corpus() {
     let golden = fabric_answers();
     let mut count = 0;
     for row in golden["runs"]["cases"].as_array().unwrap() {
-        let words = row["argv"].as_array().unwrap().iter();
-        let words: Vec<&str> = words.map(|it| it.as_str().unwrap()).collect();
-        // Rule F63: these options are not supported; `--quiet` and `-v` choose the output.
-        let left_out = ["--hide=everything", "-F", "--shortlist"];
-        if words.iter().any(|word| left_out.contains(word)) {
+        let words = words_of(row);
+        if is_left_out(&words) {
             continue;
         }
         let env = TestEnv::new();
