@@ -4,7 +4,7 @@
 //! [`drive`] is the one loop behind all runs (jobs, tasks, states, facts): it asks a
 //! [`StateMachine`] for its next step and lets the [`Driver`] perform it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use super::local_runner::LocalRunner;
 use super::password_prompts::{PasswordPrompts, PromptDecision};
 use crate::host::{
     ActionRequest, ActionResult, BecomeUser, ChainExecutor, ChainNote, ExecutorChain, Exit,
-    Location, Question, Secret, Stream,
+    Location, Passwords, Question, Secret, StatedPasswords, Stream, TrialAnswers,
 };
 use crate::system::signals::{Interrupts, ListenerGuard};
 
@@ -71,7 +71,9 @@ enum RunnerState {
 struct InFlightAction {
     /// The request as submitted, without passwords.
     request: ActionRequest,
-    /// The number of answers that were known when the action started.
+    /// The answers that the action tries.
+    trials: TrialAnswers,
+    /// The number of accepted answers when the action started.
     known_answers: usize,
 }
 
@@ -89,6 +91,10 @@ struct PasswordState {
     user: Option<String>,
     in_flight: HashMap<u64, InFlightAction>,
     unanswered: Option<UnansweredAction>,
+    /// Actions whose question waits until an answer to a question of the same kind was tried elsewhere.
+    parked: VecDeque<UnansweredAction>,
+    /// Whether a trial has ended since the parked actions were looked at.
+    has_trial_ended: bool,
 }
 
 /// Runs actions, each identified by a tag.
@@ -156,15 +162,18 @@ impl Driver {
 
     /// Makes the driver ask for passwords and use them.
     ///
-    /// Answers are kept and applied to all later actions. An action that failed for want of a
-    /// password starts again once it is answered. With a `user`, actions run as that user.
+    /// The run begins with the `known` passwords. An action that failed for want of a password starts again once it is
+    /// answered, and an answer that its host accepts is applied to all later actions. With a `user`, actions run as that
+    /// user.
     #[must_use]
-    pub fn with_passwords(mut self, user: Option<String>) -> Self {
+    pub fn with_passwords(mut self, user: Option<String>, known: Passwords) -> Self {
         self.passwords = Some(PasswordState {
-            prompts: PasswordPrompts::default(),
+            prompts: PasswordPrompts::new(known),
             user,
             in_flight: HashMap::new(),
             unanswered: None,
+            parked: VecDeque::new(),
+            has_trial_ended: false,
         });
         self
     }
@@ -186,8 +195,17 @@ impl Driver {
     ///
     /// Its outcome has the same tag. No other running action may have this tag.
     pub fn submit(&mut self, tag: u64, request: ActionRequest) -> Result<(), Error> {
+        self.submit_with(tag, request, TrialAnswers::default())
+    }
+
+    fn submit_with(
+        &mut self,
+        tag: u64,
+        request: ActionRequest,
+        trials: TrialAnswers,
+    ) -> Result<(), Error> {
         let request = match &mut self.passwords {
-            Some(passwords) => passwords.track(tag, request),
+            Some(passwords) => passwords.track(tag, request, trials),
             None => request,
         };
         self.runner()?.begin(tag, request)?;
@@ -202,6 +220,9 @@ impl Driver {
             return Ok(DriverEvent::Outcome(id, result));
         }
         loop {
+            if let Some(event) = self.resume_parked()? {
+                return Ok(event);
+            }
             let event = match self.runner()?.next_event(until)? {
                 None => DriverEvent::Timeout,
                 Some(RunnerEvent::Note(id, note)) => DriverEvent::Note(id, note),
@@ -234,15 +255,18 @@ impl Driver {
         let Some(unanswered) = passwords.unanswered.take() else {
             return Ok(());
         };
-        let is_answered = answer.is_some();
-        passwords
-            .prompts
-            .record_answer(&unanswered.question, answer);
-        if is_answered {
-            return self.submit(unanswered.id, unanswered.action.request);
-        }
-        passwords.unanswered = Some(unanswered);
-        Ok(())
+        let Some(answer) = answer else {
+            passwords.prompts.close();
+            passwords.unanswered = Some(unanswered);
+            return Ok(());
+        };
+        let InFlightAction {
+            request,
+            mut trials,
+            ..
+        } = unanswered.action;
+        trials.add(&unanswered.question, answer);
+        self.submit_with(unanswered.id, request, trials)
     }
 
     /// Cancels all running actions. Their outcomes still come.
@@ -270,7 +294,9 @@ impl Driver {
 
     /// Whether the outcome of an action is still to come.
     fn is_running(&self) -> bool {
-        let has_unanswered = |passwords: &PasswordState| passwords.unanswered.is_some();
+        let has_unanswered = |passwords: &PasswordState| {
+            passwords.unanswered.is_some() || !passwords.parked.is_empty()
+        };
         self.running > 0 || self.passwords.as_ref().is_some_and(has_unanswered)
     }
 
@@ -284,27 +310,77 @@ impl Driver {
         let Some(passwords) = &mut self.passwords else {
             return Ok(Some(DriverEvent::Outcome(id, result)));
         };
-        let action = passwords.in_flight.remove(&id);
-        let (Some(action), Exit::NeedsAnswer { question, .. }) = (action, result.exit()) else {
+        let Some(mut action) = passwords.in_flight.remove(&id) else {
             return Ok(Some(DriverEvent::Outcome(id, result)));
         };
-        match passwords.prompts.decide(question, action.known_answers) {
+        passwords.has_trial_ended |= !action.trials.is_empty();
+        passwords.prompts.settle(&mut action.trials, result.exit());
+        let Exit::NeedsAnswer { question, .. } = result.exit() else {
+            return Ok(Some(DriverEvent::Outcome(id, result)));
+        };
+        let question = question.clone();
+        self.handle_question(UnansweredAction {
+            id,
+            action,
+            result,
+            question,
+        })
+    }
+
+    /// Returns the event for an action that needs an answer. None if the action starts again, or waits for another.
+    fn handle_question(
+        &mut self,
+        unanswered: UnansweredAction,
+    ) -> Result<Option<DriverEvent>, Error> {
+        let Some(passwords) = &mut self.passwords else {
+            return Ok(Some(DriverEvent::Outcome(unanswered.id, unanswered.result)));
+        };
+        let question = &unanswered.question;
+        if passwords.is_tried_elsewhere(question) {
+            passwords.parked.push_back(unanswered);
+            return Ok(None);
+        }
+        match passwords
+            .prompts
+            .decide(question, unanswered.action.known_answers)
+        {
             PromptDecision::Retry => {
-                self.submit(id, action.request)?;
+                let InFlightAction {
+                    request, trials, ..
+                } = unanswered.action;
+                self.submit_with(unanswered.id, request, trials)?;
                 Ok(None)
             }
             PromptDecision::Prompt => {
                 let question = question.clone();
-                passwords.unanswered = Some(UnansweredAction {
-                    id,
-                    action,
-                    result,
-                    question: question.clone(),
-                });
+                passwords.unanswered = Some(unanswered);
                 Ok(Some(DriverEvent::Question(question)))
             }
-            PromptDecision::Fail => Ok(Some(DriverEvent::Outcome(id, result))),
+            PromptDecision::Fail => {
+                Ok(Some(DriverEvent::Outcome(unanswered.id, unanswered.result)))
+            }
         }
+    }
+
+    /// Goes on with the actions that waited for the trial of an answer, once it has ended.
+    ///
+    /// Returns the first event of these actions; the others keep their order.
+    fn resume_parked(&mut self) -> Result<Option<DriverEvent>, Error> {
+        let waiting = self.passwords.as_ref().filter(|it| it.has_trial_ended);
+        let count = waiting.map_or(0, |it| it.parked.len());
+        for _ in 0..count {
+            let parked = self.passwords.as_mut().and_then(|it| it.parked.pop_front());
+            let Some(parked) = parked else {
+                break;
+            };
+            if let Some(event) = self.handle_question(parked)? {
+                return Ok(Some(event));
+            }
+        }
+        if let Some(passwords) = &mut self.passwords {
+            passwords.has_trial_ended = false;
+        }
+        Ok(None)
     }
 
     /// Returns the runner, started if necessary.
@@ -330,30 +406,42 @@ impl Driver {
 
 impl PasswordState {
     /// Remembers a starting action and returns it with the known passwords.
-    fn track(&mut self, tag: u64, request: ActionRequest) -> ActionRequest {
-        let completed = self.with_passwords(&request);
-        let known_answers = self.prompts.answer_count();
+    fn track(&mut self, tag: u64, request: ActionRequest, trials: TrialAnswers) -> ActionRequest {
+        let completed = self.with_passwords(&request, &trials);
+        let known_answers = self.prompts.accepted_count();
         self.in_flight.insert(
             tag,
             InFlightAction {
                 request,
+                trials,
                 known_answers,
             },
         );
         completed
     }
 
+    /// Returns true if a running action tries an answer to a question of this kind.
+    fn is_tried_elsewhere(&self, question: &Question) -> bool {
+        let mut running = self.in_flight.values();
+        running.any(|action| action.trials.tries_kind_of(question))
+    }
+
     /// Returns the action with the known passwords and the `sudo` executor of the configured user.
-    fn with_passwords(&self, request: &ActionRequest) -> ActionRequest {
+    fn with_passwords(&self, request: &ActionRequest, trials: &TrialAnswers) -> ActionRequest {
         let known = self.prompts.passwords();
+        let stated = StatedPasswords::default();
         let location = match &request.location {
-            Location::Ssh(destination) => Location::Ssh(Arc::new(known.apply(destination))),
+            Location::Ssh(destination) => {
+                Location::Ssh(Arc::new(known.apply(destination, &stated, trials)))
+            }
             location => location.clone(),
         };
         let chain = self.user.clone().map(|user| {
             let password = match &location {
-                Location::Ssh(destination) => known.sudo(&destination.address).cloned(),
-                Location::Local | Location::Container(_) => None,
+                Location::Ssh(destination) => destination.sudo_password.clone(),
+                Location::Local | Location::Container(_) => {
+                    trials.sudo().or(known.local_sudo(&stated)).cloned()
+                }
             };
             let sudo = ChainExecutor::Sudo(BecomeUser { user, password });
             Arc::new(ExecutorChain::new(vec![sudo]))

@@ -1,11 +1,11 @@
 //! Passwords that hosts ask for during a run.
 //!
-//! [`PasswordPrompts`] stores answers, so that each password is asked of the user once and then
-//! reused, and limits the number of attempts. The driver and interactive sessions use it.
+//! [`PasswordPrompts`] stores answers that a host has accepted, so that each password is asked of the user once and
+//! then reused, and limits the number of attempts. The driver and interactive sessions use it.
 
 use std::collections::HashMap;
 
-use crate::host::{AttemptCounter, Passwords, Question, Secret};
+use crate::host::{AttemptCounter, Exit, Passwords, Question, TrialAnswers};
 
 /// The known passwords of a run, and how often each was asked for.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub struct PasswordPrompts {
     passwords: Passwords,
     /// The number of attempts for each question.
     tries: HashMap<Question, AttemptCounter>,
-    answer_count: usize,
+    accepted_count: usize,
     /// Whether the user left a question unanswered, after which no more are asked.
     is_closed: bool,
 }
@@ -21,7 +21,7 @@ pub struct PasswordPrompts {
 /// The way to go on with an action that needs an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PromptDecision {
-    /// Start the action again: an answer came after the action had started.
+    /// Start the action again: a host accepted an answer after the action had started.
     Retry,
     Prompt,
     /// Let the action fail: the user may not be asked again.
@@ -29,13 +29,21 @@ pub(super) enum PromptDecision {
 }
 
 impl PasswordPrompts {
+    /// Creates the prompts of a run that begins with known passwords.
+    pub fn new(passwords: Passwords) -> Self {
+        Self {
+            passwords,
+            ..Self::default()
+        }
+    }
+
     pub fn passwords(&self) -> &Passwords {
         &self.passwords
     }
 
-    /// Returns the number of answers so far.
-    pub(super) fn answer_count(&self) -> usize {
-        self.answer_count
+    /// Returns the number of answers that hosts have accepted so far.
+    pub(super) fn accepted_count(&self) -> usize {
+        self.accepted_count
     }
 
     /// Counts an attempt to ask and returns whether the question may be asked.
@@ -48,25 +56,23 @@ impl PasswordPrompts {
                 .count_attempt()
     }
 
-    /// Stores an answer.
-    ///
-    /// After an unanswered question no more questions are asked.
-    pub fn record_answer(&mut self, question: &Question, answer: Option<Secret>) {
-        match answer {
-            Some(answer) => {
-                self.passwords.record_answer(question, answer);
-                self.answer_count += 1;
-            }
-            None => self.is_closed = true,
-        }
+    /// Makes sure that no more questions are asked, after one without an answer.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Takes the end of an action that tried answers.
+    pub(super) fn settle(&mut self, trials: &mut TrialAnswers, exit: &Exit) {
+        let has_accepted = trials.settle(exit, &mut self.passwords);
+        self.accepted_count += usize::from(has_accepted);
     }
 
     /// Decides how to go on with an action that needs an answer.
     ///
-    /// `since` is the number of answers when the action started. A newer answer is tried before the
-    /// user is asked.
+    /// `since` is the number of accepted answers when the action started. A newer one is tried before the user is
+    /// asked.
     pub(super) fn decide(&mut self, question: &Question, since: usize) -> PromptDecision {
-        if since < self.answer_count {
+        if since < self.accepted_count {
             PromptDecision::Retry
         } else if self.may_prompt(question) {
             PromptDecision::Prompt
@@ -79,6 +85,7 @@ impl PasswordPrompts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Secret;
 
     fn login() -> Question {
         Question::Login("a".to_owned())
@@ -88,29 +95,21 @@ mod tests {
     fn a_question_is_asked_three_times_and_each_has_tries_of_its_own() {
         let mut asking = PasswordPrompts::default();
         for _ in 0..AttemptCounter::MAX {
-            assert_eq!(
-                asking.decide(&login(), asking.answer_count()),
-                PromptDecision::Prompt
-            );
-            asking.record_answer(&login(), Some(Secret::new("wrong")));
+            assert_eq!(asking.decide(&login(), 0), PromptDecision::Prompt);
         }
-        assert_eq!(
-            asking.decide(&login(), asking.answer_count()),
-            PromptDecision::Fail
-        );
+        assert_eq!(asking.decide(&login(), 0), PromptDecision::Fail);
         let other = Question::Become("a".to_owned());
-        assert_eq!(
-            asking.decide(&other, asking.answer_count()),
-            PromptDecision::Prompt
-        );
+        assert_eq!(asking.decide(&other, 0), PromptDecision::Prompt);
     }
 
     #[test]
-    fn an_answer_that_came_meanwhile_is_tried_first() {
+    fn an_answer_that_a_host_accepted_meanwhile_is_tried_first() {
         let mut asking = PasswordPrompts::default();
         assert_eq!(asking.decide(&login(), 0), PromptDecision::Prompt);
-        asking.record_answer(&login(), Some(Secret::new("it")));
-        assert_eq!(asking.answer_count(), 1);
+        let mut trials = TrialAnswers::default();
+        trials.add(&login(), Secret::new("it"));
+        asking.settle(&mut trials, &Exit::Code(0));
+        assert_eq!(asking.accepted_count(), 1);
         assert_eq!(asking.decide(&login(), 0), PromptDecision::Retry);
         assert_eq!(asking.decide(&login(), 1), PromptDecision::Prompt);
     }
@@ -119,9 +118,8 @@ mod tests {
     fn nobody_is_asked_again_once_nobody_answered() {
         let mut asking = PasswordPrompts::default();
         assert_eq!(asking.decide(&login(), 0), PromptDecision::Prompt);
-        asking.record_answer(&login(), None);
+        asking.close();
         assert_eq!(asking.decide(&login(), 0), PromptDecision::Fail);
         assert!(!asking.may_prompt(&Question::Become("b".to_owned())));
-        assert_eq!(asking.passwords(), &Passwords::default());
     }
 }

@@ -365,6 +365,18 @@ pub enum Question {
     Prompt(String),
 }
 
+impl Question {
+    /// Returns the option of the command line that asks the question in advance.
+    pub fn option(&self) -> Option<&'static str> {
+        match self {
+            Self::Login(_) => Some("--ask-password"),
+            Self::Passphrase(_) => Some("--ask-passphrase"),
+            Self::Become(_) => Some("--ask-sudo-password"),
+            Self::Prompt(_) => None,
+        }
+    }
+}
+
 impl Display for Question {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -52,10 +52,11 @@ impl Location {
             let Destination {
                 address,
                 identities,
+                sudo_password,
                 route,
                 ..
             } = destination.as_ref();
-            let known = [&identities.password, &identities.passphrase];
+            let known = [&identities.password, &identities.passphrase, sudo_password];
             for secret in known.into_iter().flatten() {
                 let text = secret.reveal();
                 if text != address.user && text != address.host {
@@ -109,6 +110,8 @@ pub struct Destination {
     pub known_hosts: Vec<PathBuf>,
     pub host_key_policy: HostKeyPolicy,
     pub identities: Identities,
+    /// The password for `sudo`, if it is known.
+    pub sudo_password: Option<Secret>,
     pub route: Route,
     /// Whether programs on the host may use the user's SSH agent.
     pub forward_agent: bool,
@@ -195,6 +198,7 @@ impl Destination {
             known_hosts: Vec::new(),
             host_key_policy: HostKeyPolicy::default(),
             identities: Identities::default(),
+            sudo_password: None,
             route: Route::Direct,
             forward_agent: false,
             raw: false,

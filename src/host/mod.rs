@@ -78,8 +78,7 @@ pub(crate) use output::change_failure;
 pub use output::{
     ActionResult, ChangeOutput, Exit, PrivateOutput, ReadOutput, RunOutput, Stream, TransferOutput,
 };
-pub use passwords::AttemptCounter;
-pub use passwords::Passwords;
+pub use passwords::{AttemptCounter, PASSWORD_VARIABLES, Passwords, StatedPasswords, TrialAnswers};
 pub use private::{PrivateStep, PrivateWork};
 pub use program_input::{InputReader, InputSpool, ProgramInput};
 pub use request::ActionRequest;

@@ -19,6 +19,8 @@ use super::{CaptureBuffer, CapturedOutput, Command, Exit, ProgramInput, PromptAn
 const PROMPT_WAIT: Duration = Duration::from_secs(2);
 /// The number of bytes at the end of an output that are searched for a prompt.
 const MAX_PROMPT_BYTES: usize = 4 << 10;
+/// The words with which `sudo` ends after wrong passwords.
+const SUDO_REFUSAL: &str = "incorrect password attempt";
 /// The control character that ends the input of a terminal (Ctrl-D).
 const END_OF_INPUT: u8 = 4;
 
@@ -226,7 +228,10 @@ impl<'a> OutputReader<'a> {
                 ChannelEvent::Code(code) => exit = Some(Exit::Code(code)),
                 ChannelEvent::Signal(signal) => exit = Some(Exit::Signal(signal)),
                 ChannelEvent::Refused => return ReadEnd::Refused,
-                ChannelEvent::End => return exit.map_or(ReadEnd::Lost, ReadEnd::Complete),
+                ChannelEvent::End => {
+                    let exit = exit.map(|exit| self.login_refusal(&exit).unwrap_or(exit));
+                    return exit.map_or(ReadEnd::Lost, ReadEnd::Complete);
+                }
             }
         }
     }
@@ -272,6 +277,23 @@ impl<'a> OutputReader<'a> {
         let (index, _) = answers.find(|(_, answer)| matches_prompt(answer))?;
         side.tail.clear();
         self.answer_prompt(index)
+    }
+
+    /// Returns the exit of a login that `sudo` refused without another prompt, as with its setting `passwd_tries=1`.
+    fn login_refusal(&self, exit: &Exit) -> Option<Exit> {
+        let mut answers = self.command.answers.iter().zip(&self.answered);
+        let (tried, _) = answers.find(|(answer, is_answered)| **is_answered && !answer.ends_login)?;
+        let has_refused = |side: &OutputStream| {
+            let text = String::from_utf8_lossy(&side.tail);
+            text.contains(SUDO_REFUSAL)
+        };
+        let is_refused = *exit == Exit::Code(1)
+            && self.retired_count == 0
+            && (has_refused(&self.stderr) || has_refused(&self.stdout));
+        is_refused.then(|| Exit::NeedsAnswer {
+            question: tried.question.clone(),
+            refused: true,
+        })
     }
 
     /// Answers a prompt.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
+use super::host_passwords::PASSWORD_SECRETS;
 use crate::diagnostic::Diagnostic;
 use crate::fleet::hosts::{FleetHosts, GatheredHosts};
 use crate::host::resolver::LoginOptions;
@@ -59,6 +60,7 @@ fn of_ensemble(mut session: Session) -> Result<GatheredHosts, Failure> {
     let planned = session.manifest.base_dir().join("planned");
     let system_context = Arc::new(session.system_context(planned));
     let mut hosts = GatheredHosts::from_topology(&topology, system_context)?;
+    hosts.add_passwords(PASSWORD_SECRETS, &session.environment.secrets);
     hosts.sources = session.sources;
     Ok(hosts)
 }

@@ -20,6 +20,7 @@ pub mod git;
 pub mod git_setup;
 pub mod history;
 pub mod home;
+pub mod host_passwords;
 pub mod hosts;
 mod ignored_files;
 pub mod init;

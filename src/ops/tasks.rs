@@ -9,6 +9,7 @@ use crate::ensemble::JobTemporaryFolder;
 use crate::fleet::tasks::{
     HostsView, LoadedTasks, TasksReport, TasksRequest, find_tasks, run_tasks,
 };
+use crate::host::PASSWORD_VARIABLES;
 use crate::project::{FolderKeys, MANIFEST, ReadScope, Trust};
 use crate::session::{ExpressionWrites, LocalSystem, SecretSource, current_dir};
 use crate::system::env::Env;
@@ -22,7 +23,9 @@ pub fn load(file: Option<&Path>, allowed: &[String]) -> Result<LoadedTasks, Fail
 
 /// Runs the task calls and the command of a request, and shows the progress in `view`.
 pub fn perform(request: &TasksRequest, view: &mut dyn HostsView) -> Result<TasksReport, Failure> {
-    let env = Env::of_this_process();
+    let mut env = Env::of_this_process();
+    // Commands of this machine and templates have no use for the passwords of hosts.
+    env.remove(&PASSWORD_VARIABLES);
     let options = fill_defaults(&request.options, &env)?;
     let context = Arc::new(system_context(
         options.folder.clone(),

@@ -45,6 +45,13 @@ impl Env {
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());
     }
+
+    /// Removes variables from the snapshot only.
+    pub fn remove(&mut self, names: &[&str]) {
+        for name in names {
+            self.0.remove(*name);
+        }
+    }
 }
 
 impl FromIterator<(String, String)> for Env {

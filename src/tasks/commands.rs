@@ -13,8 +13,8 @@ use super::template::RenderedText;
 use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::Context;
 use crate::host::{
-    Action, ActionRequest, Address, BecomeUser, ChainExecutor, Command, DEFAULT_PORT,
-    DEFAULT_TOTAL_CAPTURE_LIMIT, ExecutorChain, Location, Passwords, Program, ProgramInput,
+    Action, ActionRequest, BecomeUser, ChainExecutor, Command, DEFAULT_TOTAL_CAPTURE_LIMIT,
+    ExecutorChain, Location, Program, ProgramInput,
 };
 use crate::text::shlex_quote;
 
@@ -41,7 +41,7 @@ impl TaskEngine {
         let chain = match user {
             Some(user) => {
                 defer_cd(&mut command);
-                Some(self.sudo_chain(user, &location))
+                Some(self.sudo_chain(id, user, &location))
             }
             None => None,
         };
@@ -125,16 +125,15 @@ impl TaskEngine {
     }
 
     /// Returns the executor chain that runs a command as another user (F51).
-    fn sudo_chain(&self, user: String, location: &Location) -> Arc<ExecutorChain> {
+    fn sudo_chain(&self, id: usize, user: String, location: &Location) -> Arc<ExecutorChain> {
         let password = match location {
-            Location::Ssh(destination) => self.passwords.sudo(&destination.address),
-            Location::Local | Location::Container(_) => self.passwords.sudo(&Address {
-                user: self.options.local_user.clone(),
-                host: location.to_string(),
-                port: DEFAULT_PORT,
-            }),
+            Location::Ssh(destination) => destination.sudo_password.clone(),
+            Location::Local | Location::Container(_) => {
+                let run = &self.runs[id];
+                let known = self.passwords.local_sudo(&self.envs[run.env].passwords);
+                run.trials.sudo().or(known).cloned()
+            }
         };
-        let password = password.cloned();
         let sudo = ChainExecutor::Sudo(BecomeUser { user, password });
         Arc::new(ExecutorChain::new(vec![sudo]))
     }
@@ -177,21 +176,24 @@ impl TaskEngine {
         };
         let key = (host, self.envs[run.env].user.clone());
         if let Some(location) = self.locations.get(&key) {
-            return Ok(self.with_passwords(location.clone()));
+            return Ok(self.with_passwords(id, location));
         }
         let location = self.services.resolver.locate(&key.0, key.1.as_deref());
         let location = location.map_err(TaskFailure::invalid_task)?;
-        self.locations.insert(key, location.clone());
-        Ok(self.with_passwords(location))
+        let known = self.with_passwords(id, &location);
+        self.locations.insert(key, location);
+        Ok(known)
     }
 
     /// Adds the known passwords to a location and to the gateways on the way.
-    fn with_passwords(&self, location: Location) -> Location {
-        match &location {
-            Location::Ssh(destination) if self.passwords != Passwords::default() => {
-                Location::Ssh(Arc::new(self.passwords.apply(destination)))
+    fn with_passwords(&self, id: usize, location: &Location) -> Location {
+        let run = &self.runs[id];
+        let stated = &self.envs[run.env].passwords;
+        match location {
+            Location::Ssh(destination) => {
+                Location::Ssh(Arc::new(self.passwords.apply(destination, stated, &run.trials)))
             }
-            _ => location,
+            _ => location.clone(),
         }
     }
 }

@@ -265,6 +265,27 @@ pub struct EnvSettings {
     /// The maximum number of hosts at the same time.
     pub pool_size: Option<usize>,
     pub switches: Switches<Option<bool>>,
+    /// The passwords for the login (`password`, `passwords`).
+    pub login_passwords: PasswordTexts,
+    /// The passwords for `sudo` (`sudo_password`, `sudo_passwords`).
+    pub sudo_passwords: PasswordTexts,
+}
+
+/// The passwords of one kind: for all hosts, and for single ones.
+/// [`Debug`](std::fmt::Debug) shows no password.
+#[derive(Clone, Default)]
+pub struct PasswordTexts {
+    pub all: Option<TemplateText>,
+    /// The passwords by host string.
+    pub by_host: Vec<(String, TemplateText)>,
+}
+
+impl std::fmt::Debug for PasswordTexts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PasswordTexts")
+            .field("by_host", &self.by_host.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The settings of an environment that are true or false.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{ScopeText, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::text::{did_you_mean, parse_size};
-use crate::value::{Map, seconds};
+use crate::value::{Map, Value, seconds};
 use crate::yaml::{KeyTable, Node, NodeKind};
 
 /// The longest accepted time in seconds: one year. Longer values are cut to it.
@@ -88,6 +88,19 @@ impl FieldReader {
                 None
             }
             _ => Some(TemplateText::new(value.to_value().to_string())),
+        }
+    }
+
+    /// Reads a secret text that may contain templates or be encrypted. Reports no part of it.
+    pub(super) fn secret(&mut self, node: &Node, key: &str) -> Option<TemplateText> {
+        let value = Self::get(node, key)?;
+        match value.to_value().reveal() {
+            Value::Str(text) => Some(TemplateText::new(&**text)),
+            Value::Int(number) => Some(TemplateText::new(number.to_string())),
+            _ => {
+                self.report_mismatch(value, &format!("`{key}`"), "a string");
+                None
+            }
         }
     }
 

@@ -21,6 +21,10 @@ tables! {
             "The hosts of each role: a list, a map with `hosts`, or a map with a `command`";
         "vars" Map, "Variables for templates";
         "user" Text, "The user to log in as";
+        "password" Text, "The password to log in with, where no key lets in; also tried for `sudo`";
+        "passwords" Map, "The passwords of single hosts, by host string";
+        "sudo_password" Text, "The password for `sudo`";
+        "sudo_passwords" Map, "The passwords of single hosts for `sudo`, by host string";
         "shell" Text, "The shell that runs commands";
         "command_timeout" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
         "parallel" Flag, "Whether all hosts of a task run at the same time";

@@ -29,7 +29,7 @@ mod template;
 
 pub use call::TaskCall;
 pub use definitions::{
-    CommandOptions, Download, EnvSettings, Execute, Parameters, RoleDef, RunOrder, ScopeText,
+    CommandOptions, Download, EnvSettings, Execute, Parameters, PasswordTexts, RoleDef, RunOrder, ScopeText,
     StepAction, Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
 };
 pub use engine::{EngineRequest, InvalidCall, RunState, TaskEngine};

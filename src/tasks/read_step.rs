@@ -7,8 +7,8 @@ use super::keys::{
     ACTION_KEYS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, GET_KEYS, PROMPT_KEYS, PUT_KEYS, STEP_KEYS,
 };
 use super::{
-    CommandOptions, EnvSettings, Execute, RoleDef, ScopeText, StepAction, Switches, TaskCall,
-    TaskStep, TemplateText,
+    CommandOptions, EnvSettings, Execute, PasswordTexts, RoleDef, ScopeText, StepAction, Switches,
+    TaskCall, TaskStep, TemplateText,
 };
 use super::{Download, Transfer, local_shell};
 use crate::text::Pattern;
@@ -322,6 +322,8 @@ pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSetting
         shell: fields.text(node, "shell"),
         command_timeout: fields.duration(node, "command_timeout"),
         pool_size: fields.count(node, "pool_size"),
+        login_passwords: read_passwords(fields, node, ["password", "passwords"]),
+        sudo_passwords: read_passwords(fields, node, ["sudo_password", "sudo_passwords"]),
         switches: Switches {
             parallel: fields.flag(node, "parallel"),
             warn_only: fields.flag(node, "warn_only"),
@@ -331,6 +333,30 @@ pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSetting
             keep_duplicate_hosts: fields.flag(node, "dedupe_hosts").map(|dedupe| !dedupe),
         },
     }
+}
+
+/// Reads the passwords of one kind: for all hosts, and by host.
+fn read_passwords(
+    fields: &mut FieldReader,
+    node: &Node,
+    [all, by_host]: [&str; 2],
+) -> PasswordTexts {
+    let mut found = PasswordTexts {
+        all: fields.secret(node, all),
+        by_host: Vec::new(),
+    };
+    let Some(section) = FieldReader::get(node, by_host) else {
+        return found;
+    };
+    let Some(map) = section.as_map() else {
+        fields.report_mismatch(section, &format!("`{by_host}`"), "a map");
+        return found;
+    };
+    for (host, _) in map {
+        let text = fields.secret(section, host);
+        found.by_host.extend(text.map(|text| (host.to_string(), text)));
+    }
+    found
 }
 
 /// Reads the hosts of each role: a list, a map with `hosts` (F10), or a map with a `command` (F9).

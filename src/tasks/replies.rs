@@ -33,7 +33,7 @@ impl TaskEngine {
         match self.pending.remove(&id) {
             Some(PendingReply::Secret(run, question)) => match answer {
                 Some(answer) => {
-                    self.passwords.record_answer(&question, answer.clone());
+                    self.runs[run].trials.add(&question, answer.clone());
                     self.ready.push_back(ReadyItem::Run(run));
                 }
                 None => self.fail_unanswered(run, &question),
@@ -91,6 +91,10 @@ impl TaskEngine {
         let task = self.task_of(id);
         let run = &mut self.runs[id];
         run.elapsed += result.elapsed();
+        if run.trials.settle(result.exit(), &mut self.passwords) {
+            // The next question is another one.
+            run.tries = AttemptCounter::default();
+        }
         let Some(step) = task.steps.get(run.step) else {
             return Ok(());
         };
@@ -149,6 +153,8 @@ impl TaskEngine {
         if let Some(mut failure) = self.prompt_unavailable(id, &question.to_string()) {
             if refused {
                 failure.reason = format!("{question} was refused");
+            } else if let Some(option) = question.option() {
+                failure.reason += &format!("; `{option}` asks once, before anything runs");
             }
             let question = question.clone();
             self.events.push(HostEvent::InputNeeded { host, question });

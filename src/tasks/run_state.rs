@@ -14,7 +14,7 @@ use super::host_list::HostList;
 use super::task_env::TaskEnv;
 use super::{HostScope, Task};
 use crate::expr::Vars;
-use crate::host::{AttemptCounter, DeferredOutput};
+use crate::host::{AttemptCounter, DeferredOutput, TrialAnswers};
 use crate::value::{Map, Value};
 
 /// A task that is about to run, with its arguments and scope.
@@ -91,6 +91,8 @@ pub(super) struct HostTaskRun {
     pub(super) step: usize,
     /// The number of attempts to answer a question of the current step.
     pub(super) tries: AttemptCounter,
+    /// The typed passwords that the run tries.
+    pub(super) trials: TrialAnswers,
     pub(super) elapsed: Duration,
     /// The first failure that only caused a warning.
     pub(super) tolerated: Option<TaskFailure>,
@@ -112,6 +114,7 @@ impl HostTaskRun {
             owns_env,
             step: 0,
             tries: AttemptCounter::default(),
+            trials: TrialAnswers::default(),
             elapsed: Duration::ZERO,
             tolerated: None,
             registered: IndexMap::new(),

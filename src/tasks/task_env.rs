@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use super::template::TaskRenderer;
 use super::{EnvSettings, HostScope, RoleDef, ScopeText, Switches, TaskOptions, TemplateText};
 use crate::expr::{Context, Error};
+use crate::host::{Secret, StatedPasswords};
 use crate::value::{Map, Value};
 
 /// The environment of a task: hosts, variables, roles, connection settings and switches.
@@ -21,6 +22,7 @@ pub(super) struct TaskEnv {
     pub(super) command_timeout: Option<Duration>,
     pub(super) pool_size: Option<usize>,
     pub(super) switches: Switches<bool>,
+    pub(super) passwords: Arc<StatedPasswords>,
 }
 
 impl TaskEnv {
@@ -35,6 +37,7 @@ impl TaskEnv {
             command_timeout: options.command_timeout,
             pool_size: options.pool_size,
             switches: options.switches,
+            passwords: Arc::default(),
         }
     }
 
@@ -96,6 +99,37 @@ impl TaskEnv {
         self.command_timeout = settings.command_timeout.or(self.command_timeout);
         self.pool_size = settings.pool_size.or(self.pool_size);
         self.apply_switches(settings.switches);
+        self.apply_passwords(settings, renderer, context)
+    }
+
+    fn apply_passwords(
+        &mut self,
+        settings: &EnvSettings,
+        renderer: &TaskRenderer,
+        context: &Context,
+    ) -> Result<(), Error> {
+        let secret = |text: &TemplateText| -> Result<Secret, Error> {
+            Ok(Secret::new(renderer.text(text, context)?.text))
+        };
+        for (stated, kind) in [
+            (&settings.login_passwords, PasswordKind::Login),
+            (&settings.sudo_passwords, PasswordKind::Sudo),
+        ] {
+            if stated.all.is_none() && stated.by_host.is_empty() {
+                continue;
+            }
+            let known = Arc::make_mut(&mut self.passwords);
+            let (all, by_host) = match kind {
+                PasswordKind::Login => (&mut known.login, &mut known.login_by_host),
+                PasswordKind::Sudo => (&mut known.sudo, &mut known.sudo_by_host),
+            };
+            if let Some(text) = &stated.all {
+                *all = Some(secret(text)?);
+            }
+            for (host, text) in &stated.by_host {
+                by_host.insert(host.clone(), secret(text)?);
+            }
+        }
         Ok(())
     }
 
@@ -140,6 +174,13 @@ impl TaskEnv {
             ),
         ])
     }
+}
+
+/// The purpose of a password.
+#[derive(Clone, Copy)]
+enum PasswordKind {
+    Login,
+    Sudo,
 }
 
 /// Renders the templates in hosts, roles and exclusions.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 
 use crate::cli::args::format::{HostOutput, duration, limit_size};
+use crate::cli::args::passwords::PasswordOptions;
 use crate::tasks::MaxFail;
 
 /// The options shared by commands that run over hosts.
@@ -152,4 +153,6 @@ pub(in crate::cli) struct HostConnection {
     /// Accept and store the keys of unknown hosts
     #[arg(long)]
     pub(in crate::cli) accept_new_host_keys: bool,
+    #[command(flatten)]
+    pub(in crate::cli) passwords: PasswordOptions,
 }

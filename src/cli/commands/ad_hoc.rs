@@ -48,11 +48,13 @@ pub(in crate::cli) fn run_ad_hoc(
     cx: &Context,
 ) -> Result<u8, Failure> {
     let known = hosts.fleet_hosts(cx)?;
+    let mut options = hosts.options()?;
+    options.passwords = known.passwords.clone();
     let request = TasksRequest {
         tasks: Tasks::default(),
         calls: Vec::new(),
         command: Some(task),
-        options: hosts.options()?,
+        options,
         resolver: Rc::clone(&known) as _,
         roles: known,
         chain: hosts.chain(&cx.output)?,

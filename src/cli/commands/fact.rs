@@ -8,10 +8,11 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{FactArgs, TreeOptions};
 use crate::cli::output::{Context, Output};
-use crate::cli::request::states::chosen_hosts;
+use crate::cli::request::states::{ChosenHosts, chosen_hosts};
 use crate::cli::screen::states::StatesScreen;
 use crate::fleet::states::read_facts;
 use crate::fleet::states::{FactsRequest, MachineFacts, this_machine};
+use crate::host::Passwords;
 use crate::host::fact::{Fact, FactReading};
 use crate::job::LogLevel;
 use crate::ops::watch_signals;
@@ -133,9 +134,14 @@ fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failur
     let options = TreeOptions::default();
     let chosen = chosen_hosts(&options, &args.hosts, cx)?;
     let over_hosts = chosen.is_some();
+    let ChosenHosts { hosts, passwords } = chosen.unwrap_or_else(|| ChosenHosts {
+        hosts: vec![this_machine("local")],
+        passwords: Passwords::default(),
+    });
     let request = FactsRequest {
         facts: query.facts(),
-        hosts: chosen.unwrap_or_else(|| vec![this_machine("local")]),
+        hosts,
+        passwords,
         parallel: crate::cli::request::states::MAX_PARALLEL,
         sudo: args.sudo.clone(),
         connections: args.hosts.connection.pool_limits(),

@@ -48,6 +48,7 @@ pub(in crate::cli) fn open_session(
         user,
         &known,
         &interrupts,
+        known.passwords.clone(),
         &mut ask,
     )?)
 }

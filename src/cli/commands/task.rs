@@ -106,6 +106,7 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
     options.vars = set_variables(&args.set).map_err(Failure::usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
     let known = args.hosts.fleet_hosts(cx)?;
+    options.passwords = known.passwords.clone();
     Ok(TasksRequest {
         tasks: loaded.tasks,
         calls,

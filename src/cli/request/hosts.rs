@@ -9,16 +9,21 @@ use std::sync::Arc;
 
 use crate::cli::args::host::{HostChoice, HostConnection, HostOptions};
 use crate::cli::output::{Context, Output};
+use crate::cli::prompt;
 use crate::cli::request::session::home;
+use crate::diagnostic::Sources;
 use crate::fleet::hosts::FleetHosts;
 use crate::host::resolver::{AgentUse, DefaultKeys, LoginOptions};
 use crate::host::ssh_config::SshConfigFiles;
-use crate::host::{ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeyPolicy, PoolLimits};
+use crate::host::{
+    ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeyPolicy, PoolLimits, Secret,
+};
 use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, SessionOptions};
 use crate::system::env::Env;
 use crate::system::fs;
+use crate::system::signals::Interrupts;
 use crate::tasks::{HostScope, MaxFail, Switches, TaskOptions};
 use crate::value::{Map, Value};
 
@@ -80,7 +85,7 @@ impl HostConnection {
         }
     }
 
-    /// Gathers the hosts that can be named and how to reach them.
+    /// Gathers the hosts that can be named and how to reach them, with the passwords that the options give.
     ///
     /// Prints warnings about the files that were read.
     pub(in crate::cli) fn fleet_hosts(
@@ -93,10 +98,19 @@ impl HostConnection {
             let message = format!("there is no key file `{}`", missing.display());
             return Err(Failure::usage(message));
         }
-        let known = known_hosts(&self.request(inventories, cx))?;
+        let mut known = known_hosts(&self.request(inventories, cx))?;
         for (warnings, sources) in &known.warnings {
             cx.output.diagnostics(warnings, sources);
         }
+        let mut ask = |question: &str| {
+            let answer = prompt::line(question, true, &Interrupts::default(), &cx.output);
+            answer.map(Secret::new)
+        };
+        let sources = self.passwords.sources();
+        let env = Env::of_this_process();
+        let (passwords, warnings) = sources.read(&env, &known.environment_passwords, &mut ask)?;
+        cx.output.diagnostics(&warnings, &Sources::default());
+        known.passwords = passwords;
         Ok(Rc::new(known))
     }
 }

@@ -4,7 +4,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use crate::cli::args::host::{HostChoice, HostSelectionArgs};
 use crate::cli::args::state::{RunOptions, StateTreeArgs, TreeOptions};
@@ -14,6 +13,7 @@ use crate::cli::request::yaml_maps::{map_of, map_of_file};
 use crate::fleet::states::{
     MachinePace, StateHost, StateSelection, StatesRequest, StatesSource, choose_hosts, this_machine,
 };
+use crate::host::Passwords;
 use crate::name::EnumWords as _;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
@@ -25,6 +25,12 @@ use crate::value::{Map, Value};
 pub(in crate::cli) const MAX_PARALLEL: usize = 50;
 /// The folder of state files unless options or configuration name another.
 const DEFAULT_ROOT: &str = "states";
+
+/// The hosts that options choose, with the passwords that are known for them.
+pub(in crate::cli) struct ChosenHosts {
+    pub(in crate::cli) hosts: Vec<StateHost>,
+    pub(in crate::cli) passwords: Passwords,
+}
 
 /// Builds the request from the options and the minion configuration.
 pub(in crate::cli) fn request(
@@ -46,10 +52,10 @@ pub(in crate::cli) fn request(
     };
     let over_hosts = chosen.is_some();
     let connections = hosts.connection.pool_limits();
-    let hosts = match chosen {
-        Some(hosts) => hosts,
-        None => vec![this_machine(id.as_deref().unwrap_or("local"))],
-    };
+    let ChosenHosts { hosts, passwords } = chosen.unwrap_or_else(|| ChosenHosts {
+        hosts: vec![this_machine(id.as_deref().unwrap_or("local"))],
+        passwords: Passwords::default(),
+    });
     let pace = match (run.serial, run.no_wait) {
         (true, _) => MachinePace::Serial,
         (_, true) => MachinePace::Independent,
@@ -65,6 +71,7 @@ pub(in crate::cli) fn request(
         test: run.dryrun,
         sudo: run.sudo.clone(),
         connections,
+        passwords,
         interrupts: watch_signals(),
     })
 }
@@ -199,7 +206,7 @@ pub(in crate::cli) fn chosen_hosts(
     tree_options: &TreeOptions,
     hosts: &HostSelectionArgs,
     cx: &Context,
-) -> Result<Option<Vec<StateHost>>, Failure> {
+) -> Result<Option<ChosenHosts>, Failure> {
     let HostSelectionArgs { choice, connection } = hosts;
     let mut scope = choice.scope()?;
     scope
@@ -218,8 +225,8 @@ pub(in crate::cli) fn chosen_hosts(
         return Ok(None);
     }
     let known = connection.fleet_hosts(&choice.hosts_file, cx)?;
-    let known: Rc<_> = known;
     let user = connection.user.as_deref();
     let hosts = choose_hosts(&scope, &tree_options.tree.limit, &known, user)?;
-    Ok(Some(hosts))
+    let passwords = known.passwords.clone();
+    Ok(Some(ChosenHosts { hosts, passwords }))
 }

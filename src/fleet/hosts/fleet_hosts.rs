@@ -12,7 +12,7 @@ use crate::host::inventory::{self, ConnectionMethod, Inventory};
 use crate::host::resolver::{HostTarget, LocationResolver, LoginOptions};
 use crate::host::services::{RoleLookup, RoleSource};
 use crate::host::ssh_config::{self, LocalUser, SshConfig, SshConfigFiles};
-use crate::host::{Command, HostParts, Location, LocationError, Program};
+use crate::host::{Command, HostParts, Location, LocationError, Passwords, Program, Secret};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
 
@@ -27,6 +27,10 @@ pub struct FleetHosts {
     expressions: Option<RoleExpressions>,
     /// Warnings about the files that were read, with their sources.
     pub warnings: Vec<(Diagnostics, Sources)>,
+    /// The passwords that the secrets of the environment give for login, `sudo` and keys.
+    pub environment_passwords: [Option<Secret>; 3],
+    /// The passwords that are known before anything runs.
+    pub passwords: Passwords,
 }
 
 impl FleetHosts {
@@ -53,6 +57,7 @@ impl FleetHosts {
             warnings: gather_warnings,
             sources,
             expressions,
+            passwords: environment_passwords,
         } = gather()?;
         warnings.push((gather_warnings, sources));
         warnings.push((ignored_variable_warnings(&inventory), Sources::default()));
@@ -61,6 +66,8 @@ impl FleetHosts {
             inventory,
             expressions,
             warnings,
+            environment_passwords,
+            passwords: Passwords::default(),
         })
     }
 }

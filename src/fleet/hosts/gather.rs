@@ -11,6 +11,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
+use crate::host::Secret;
 use crate::host::inventory::{Inventory, refuse_proxy_command};
 use crate::topology::{AttributeReader, Topology};
 use crate::value::{Handle, Map, Value};
@@ -26,6 +27,8 @@ pub struct GatheredHosts {
     pub sources: Sources,
     /// The evaluator for roles that are expressions. None without an ensemble.
     pub expressions: Option<RoleExpressions>,
+    /// The passwords that the secrets of the environment give for login, `sudo` and keys.
+    pub passwords: [Option<Secret>; 3],
 }
 
 /// Evaluates inventory roles that are expressions, in the context of the ensemble.
@@ -53,6 +56,18 @@ impl RoleExpressions {
             one => vec![one.clone()],
         };
         items.iter().map(|item| self.host(item)).collect()
+    }
+
+    /// Returns the text that a value of the environment gives.
+    fn text(&self, raw: &Value) -> Result<String, String> {
+        let context = Context::new(self.topology.root());
+        let value = self.evaluator.evaluate(raw, &context);
+        let value = value.map_err(|error| error.to_string())?;
+        match value.reveal() {
+            Value::Str(text) => Ok(text.to_string()),
+            Value::Int(number) => Ok(number.to_string()),
+            other => Err(format!("a string is needed, not {}", other.kind())),
+        }
     }
 
     fn host(&self, item: &Value) -> Result<String, String> {
@@ -109,7 +124,25 @@ impl GatheredHosts {
             warnings,
             sources: Sources::default(),
             expressions: Some(expressions),
+            passwords: Default::default(),
         })
+    }
+
+    /// Evaluates secrets of the environment that give passwords. One that cannot be evaluated becomes a warning.
+    pub fn add_passwords(&mut self, names: [&str; 3], secrets: &Map) {
+        for (slot, name) in self.passwords.iter_mut().zip(names) {
+            let (Some(raw), Some(expressions)) = (secrets.get(name), &self.expressions) else {
+                continue;
+            };
+            match expressions.text(raw) {
+                Ok(text) => *slot = Some(Secret::new(text)),
+                Err(why) => {
+                    let message = format!("the secret `{name}` of the environment: {why}");
+                    let warning = Diagnostic::warning(message);
+                    self.warnings.push(warning.label(Span::NONE, ""));
+                }
+            }
+        }
     }
 
     /// Adds the hosts of files. Values in a file override earlier ones. `tags` decrypts encrypted values.

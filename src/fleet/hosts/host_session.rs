@@ -8,7 +8,10 @@ use super::fleet_hosts::FleetHosts;
 use crate::exec::{InteractiveSession, PasswordPrompts};
 use crate::fleet::{Error, ErrorKind};
 use crate::host::services::HostResolver as _;
-use crate::host::{AttemptCounter, Destination, Exit, Forward, Location, Question, Secret};
+use crate::host::{
+    AttemptCounter, Destination, Exit, Forward, Location, Passwords, Question, Secret,
+    StatedPasswords, TrialAnswers,
+};
 use crate::system::signals::Interrupts;
 
 /// An interactive session with a connected host.
@@ -23,12 +26,13 @@ impl HostSession {
     /// Connects to a host.
     ///
     /// `user` counts if neither the host string nor the known data names a user. `ask` is called
-    /// for passwords, at most three times each.
+    /// for passwords that are not among those of `passwords`, at most three times each.
     pub fn open(
         host: &str,
         user: Option<&str>,
         hosts: &FleetHosts,
         interrupts: &Interrupts,
+        passwords: Passwords,
         ask: &mut dyn FnMut(&Question) -> Option<Secret>,
     ) -> Result<Self, Error> {
         let refused = |message: String| Error::new(ErrorKind::Refused, message, None);
@@ -52,14 +56,19 @@ impl HostSession {
             host: destination,
             interrupts: interrupts.clone(),
         };
-        session.connect(ask)?;
+        session.connect(passwords, ask)?;
         Ok(session)
     }
 
-    fn connect(&mut self, ask: &mut dyn FnMut(&Question) -> Option<Secret>) -> Result<(), Error> {
-        let mut prompts = PasswordPrompts::default();
+    fn connect(
+        &mut self,
+        passwords: Passwords,
+        ask: &mut dyn FnMut(&Question) -> Option<Secret>,
+    ) -> Result<(), Error> {
+        let mut prompts = PasswordPrompts::new(passwords);
+        let (stated, mut trials) = (StatedPasswords::default(), TrialAnswers::default());
         loop {
-            let host = Arc::new(prompts.passwords().apply(&self.host));
+            let host = Arc::new(prompts.passwords().apply(&self.host, &stated, &trials));
             let (question, was_refused) = match self.session.reach(&host) {
                 Ok(()) => {
                     self.host = host;
@@ -80,7 +89,7 @@ impl HostSession {
                 };
                 return Err(self.failure(&Exit::Failed(reason)));
             };
-            prompts.record_answer(&question, Some(answer));
+            trials.add(&question, answer);
         }
     }
 

@@ -11,7 +11,7 @@ use super::request::{StatesRequest, StatesView};
 use crate::diagnostic::Diagnostic;
 use crate::exec::{Driver, OnInterrupt, OutputMode, RunLimits, drive};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::PoolLimits;
+use crate::host::{Passwords, PoolLimits};
 use crate::states::CompiledStates;
 use crate::system::signals::Interrupts;
 
@@ -73,6 +73,7 @@ pub(super) fn driver(
     interrupts: &Interrupts,
     sudo: Option<&String>,
     connections: &PoolLimits,
+    passwords: &Passwords,
 ) -> Driver {
     let limits = RunLimits {
         connections: connections.clone(),
@@ -84,7 +85,7 @@ pub(super) fn driver(
         limits,
         OutputMode::Discard,
     );
-    driver.with_passwords(sudo.cloned())
+    driver.with_passwords(sudo.cloned(), passwords.clone())
 }
 
 struct StatesDriver<'a> {
@@ -102,6 +103,7 @@ impl<'a> StatesDriver<'a> {
                 &request.interrupts,
                 request.sudo.as_ref(),
                 &request.connections,
+                &request.passwords,
             ),
             request,
             view,

@@ -11,7 +11,7 @@ use super::request::StatesView;
 use crate::exec::{MachineStep, StateMachine, drive};
 use crate::fleet::Error;
 use crate::host::fact::{Fact, FactReading};
-use crate::host::{Action, ActionResult, PoolLimits, Question, Secret};
+use crate::host::{Action, ActionResult, Passwords, PoolLimits, Question, Secret};
 use crate::system::signals::Interrupts;
 
 /// A request to read facts of machines.
@@ -25,6 +25,8 @@ pub struct FactsRequest {
     pub sudo: Option<String>,
     /// The limits of connections to machines.
     pub connections: PoolLimits,
+    /// The passwords that are known at the start.
+    pub passwords: Passwords,
     pub interrupts: Interrupts,
 }
 
@@ -46,6 +48,7 @@ pub fn read_facts(
         &request.interrupts,
         request.sudo.as_ref(),
         &request.connections,
+        &request.passwords,
     );
     let mut run = FactsRun::new(request);
     drive(&mut run, &mut driver, view)?;

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use super::choose_hosts::StateHost;
-use crate::host::{PoolLimits, Question, Secret};
+use crate::host::{Passwords, PoolLimits, Question, Secret};
 use crate::states::RunOrdering;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
@@ -76,6 +76,8 @@ pub struct StatesRequest {
     pub sudo: Option<String>,
     /// The limits of connections to machines.
     pub connections: PoolLimits,
+    /// The passwords that are known at the start.
+    pub passwords: Passwords,
     pub interrupts: Interrupts,
 }
 

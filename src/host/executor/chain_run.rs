@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::command_wrapper::CommandWrapper;
 use super::custom::{ExecutorReply, parse_reply, query_command};
 use super::splay;
-use crate::host::chain::{ChainExecutor, ExecutorChain, Spread};
+use crate::host::chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread};
 use crate::host::{
     Action, ActionRequest, ActionResult, CapturedOutput, Command, Container, Delivery, Exit,
     HostParts, Location, Program, batch,
@@ -173,6 +173,7 @@ impl ChainRun {
             }
             ChainExecutor::Sudo(to) => {
                 self.add_detail(format!("`sudo` runs the action as `{}`", to.user));
+                let to = &self.with_known_password(to);
                 if self.keeps_shell() {
                     let login = self.with_wrapper(|wrapper| wrapper.sudo_shell(to));
                     request.login = Some(Arc::new(login));
@@ -239,6 +240,18 @@ impl ChainRun {
                 .is_local()
                 .then_some(&self.context.environment),
         })
+    }
+
+    /// Returns the user with the `sudo` password of the host, unless the chain states one.
+    fn with_known_password(&self, to: &BecomeUser) -> BecomeUser {
+        let known = match &self.request.location {
+            Location::Ssh(destination) => destination.sudo_password.clone(),
+            Location::Local | Location::Container(_) => None,
+        };
+        BecomeUser {
+            user: to.user.clone(),
+            password: to.password.clone().or(known),
+        }
     }
 
     /// Returns whether the action goes to a shell that stays open: facts and changes of another machine, unless the
@@ -485,7 +498,7 @@ fn describe_count(verb: &str, count: usize, noun: &str) -> String {
 mod tests {
     use super::*;
     use crate::host::{Address, Destination, RunOutput, Secret};
-    use crate::host::{BecomeUser, CustomExecutor, UnhandledPolicy};
+    use crate::host::{CustomExecutor, UnhandledPolicy};
 
     fn chain(executors: Vec<ChainExecutor>) -> Arc<ExecutorChain> {
         Arc::new(ExecutorChain::new(executors))

@@ -15,6 +15,13 @@ use crate::value::{Map, Value};
 
 /// The connection type of a host whose `ProxyCommand` is refused.
 const REFUSED_PROXY_COMMAND: &str = "refused ProxyCommand";
+/// The variables with the password for `sudo`.
+const BECOME_PASSWORDS: [&str; 2] = ["ansible_become_password", "ansible_become_pass"];
+/// The variables with the passphrase of the private keys.
+const PASSPHRASES: [&str; 2] = [
+    "ansible_ssh_private_key_passphrase",
+    "ansible_private_key_passphrase",
+];
 /// The variables with arguments for `ssh`.
 const SSH_ARGUMENTS: [&str; 2] = ["ansible_ssh_common_args", "ansible_ssh_extra_args"];
 
@@ -191,7 +198,9 @@ impl HostVariables<'_> {
             user: user.or(ssh_arguments.user),
             port,
             identity_files,
-            password: self.text(&passwords)?.map(Secret::new),
+            password: self.secret(&passwords, ignored)?,
+            sudo_password: self.secret(&BECOME_PASSWORDS, ignored)?,
+            passphrase: self.secret(&PASSPHRASES, ignored)?,
             route: ssh_arguments.via,
             raw: self.flag("unfurl_raw")?,
         })
@@ -234,12 +243,43 @@ impl HostVariables<'_> {
         }
         let method = self.text(&["ansible_become_method"])?;
         let user = self.text(&["ansible_become_user"])?;
-        let password = self.text(&["ansible_become_password", "ansible_become_pass"])?;
+        let password = self.secret(&BECOME_PASSWORDS, &mut Vec::new())?;
         Ok(Some(Escalation {
             method: method.unwrap_or_else(|| "sudo".to_owned()),
             user: user.unwrap_or_else(|| "root".to_owned()),
-            password: password.map(Secret::new),
+            password,
         }))
+    }
+
+    /// Returns the first of these variables that is set, as a secret.
+    ///
+    /// A template that names another variable of the host has the value of that variable, such as one of an encrypted
+    /// file. Any other template is ignored.
+    fn secret(
+        &self,
+        names: &[&'static str],
+        ignored: &mut Vec<String>,
+    ) -> Result<Option<Secret>, HostAccessError> {
+        for name in names {
+            let Some(Value::Str(text)) = self.data.get(*name).map(Value::reveal) else {
+                continue;
+            };
+            let inner = text.trim().strip_prefix("{{");
+            let Some(named) = inner.and_then(|rest| rest.strip_suffix("}}")) else {
+                continue;
+            };
+            match self.data.get(named.trim()).map(Value::reveal) {
+                Some(Value::Str(value)) if !value.contains("{{") => {
+                    return Ok(Some(Secret::new(&**value)));
+                }
+                Some(Value::Int(number)) => return Ok(Some(Secret::new(number.to_string()))),
+                _ => {
+                    ignored.push(format!("the template in `{name}`"));
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(self.text(names)?.map(Secret::new))
     }
 
     /// Returns the first of these variables that is set, as text. Integers are accepted.

@@ -263,12 +263,14 @@ impl Inventory {
 }
 
 /// The variables with passwords for the login and for other users.
-const PASSWORD_VARIABLES: [&str; 5] = [
+const PASSWORD_VARIABLES: [&str; 7] = [
     "ansible_password",
     "ansible_ssh_password",
     "ansible_ssh_pass",
     "ansible_become_password",
     "ansible_become_pass",
+    "ansible_ssh_private_key_passphrase",
+    "ansible_private_key_passphrase",
 ];
 
 /// The variable that orders groups of the same depth.

@@ -17,15 +17,20 @@ use super::model::{ALL, GroupMembers, Inventory};
 pub(super) const KEYS: [&str; 3] = ["hosts", "groups", "data"];
 
 /// The settings that correspond to exactly one Ansible variable.
-const SETTINGS: [(&str, &str); 7] = [
+const SETTINGS: [(&str, &str); 9] = [
     ("host", "ansible_host"),
     ("user", "ansible_user"),
     ("port", "ansible_port"),
     ("key", "ansible_ssh_private_key_file"),
     ("password", "ansible_password"),
+    ("sudo_password", "ansible_become_password"),
+    ("passphrase", "ansible_ssh_private_key_passphrase"),
     ("connection", "ansible_connection"),
     ("raw", "unfurl_raw"),
 ];
+
+/// The settings whose values are secrets.
+const SECRET_SETTINGS: [&str; 3] = ["password", "sudo_password", "passphrase"];
 
 /// Parses a file. Problems are collected in `context`.
 pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
@@ -167,7 +172,7 @@ fn settings(node: &Node, name: &str, context: &mut YamlReader<'_>) -> Map {
         let node = &entry.value;
         if let Some((_, variable)) = SETTINGS.iter().find(|(own, _)| own == &&**key) {
             let value = context.value(node);
-            let value = if &**key == "password" {
+            let value = if SECRET_SETTINGS.contains(&&**key) {
                 value.sensitive()
             } else {
                 value

@@ -193,6 +193,7 @@ impl LocationResolver {
         destination.host_key_policy = login.host_keys;
         destination.known_hosts = self.known_hosts(options, tokens)?;
         destination.identities = self.identities(target, options, tokens)?;
+        destination.sudo_password.clone_from(&target.sudo_password);
         let is_forwarded = !matches!(options.forward_agent, None | Some(ForwardAgent::No));
         destination.forward_agent = login.forward_agent || is_forwarded;
         destination.raw = target.raw;
@@ -261,7 +262,7 @@ impl LocationResolver {
             only_listed: options.identities_only == Some(true),
             files,
             certificates,
-            passphrase: None,
+            passphrase: target.passphrase.clone(),
             password: target.password.clone(),
         })
     }

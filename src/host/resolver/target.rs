@@ -20,6 +20,10 @@ pub struct HostTarget {
     /// Private key files; `~` is the user's home.
     pub identity_files: Vec<String>,
     pub password: Option<Secret>,
+    /// The password for `sudo`.
+    pub sudo_password: Option<Secret>,
+    /// The passphrase of the private keys.
+    pub passphrase: Option<Secret>,
     /// The route to the host, which overrides `ssh_config`.
     pub route: Option<TargetRoute>,
     /// True if the host has no POSIX shell, so that all commands are raw.
