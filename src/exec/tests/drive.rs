@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use super::fake::{Fake, FakeEvent, ended, read_nothing};
 use crate::exec::{Error, MachineStep, OnInterrupt, RunnerEvent, StateMachine, drive};
-use crate::host::{ActionResult, ChainNote, Exit, Question, Secret, Stream};
+use crate::host::{ActionResult, ChainNote, Exit, Passwords, Question, Secret, Stream};
 
 /// A view that gives scripted answers and records what is shown.
 #[derive(Default)]
@@ -257,7 +257,7 @@ fn asks(answers: &[&str], times: usize) -> (Fake, Script, FakeView) {
         refused: false,
     };
     let fake = Fake::with((0..times).map(|_| FakeEvent::Ends(1, asked())));
-    let mut driver = fake.driver(OnInterrupt::Cancel).with_passwords(None);
+    let mut driver = fake.driver(OnInterrupt::Cancel).with_passwords(None, Passwords::default());
     let mut script = Script::of([perform(1)]);
     let mut face = FakeView {
         answers: answers.iter().map(|it| Secret::new(*it)).collect(),

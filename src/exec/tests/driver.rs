@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use super::fake::{Fake, FakeEvent, ended, outcome, read_nothing};
 use crate::exec::{Driver, DriverEvent, Error, OnInterrupt, RunnerEvent};
-use crate::host::{ChainNote, Exit, Stream};
+use crate::host::{ChainNote, Exit, Passwords, Stream};
 use crate::system::signals::Interrupts;
 
 #[test]
@@ -221,7 +221,7 @@ fn an_action_that_asked_when_all_ends_ends_with_its_question() {
     let refused = false;
     let asked = Exit::NeedsAnswer { question, refused };
     let fake = Fake::with([FakeEvent::Ends(1, asked.clone())]);
-    let mut driver = fake.driver_with_grace().with_passwords(None);
+    let mut driver = fake.driver_with_grace().with_passwords(None, Passwords::default());
     driver.submit(1, read_nothing()).unwrap();
     assert_eq!(driver.end_all(), [(1, ended(asked))]);
 }

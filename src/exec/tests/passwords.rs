@@ -6,7 +6,7 @@ use super::fake::{Fake, FakeEvent, outcome, read_nothing};
 use crate::exec::{Driver, DriverEvent, OnInterrupt};
 use crate::host::{
     Action, ActionRequest, Address, BecomeUser, ChainExecutor, Destination, ExecutorChain, Exit,
-    Location, Question, Secret,
+    Location, Passwords, Question, Secret,
 };
 
 fn host(name: &str) -> ActionRequest {
@@ -25,7 +25,7 @@ fn asks(tag: u64, question: &Question) -> FakeEvent {
 }
 
 fn asking(fake: &Fake) -> Driver {
-    fake.driver(OnInterrupt::Cancel).with_passwords(None)
+    fake.driver(OnInterrupt::Cancel).with_passwords(None, Passwords::default())
 }
 
 fn question(driver: &mut Driver) -> Question {
@@ -164,7 +164,7 @@ fn sudo(password: Option<&str>) -> Arc<ExecutorChain> {
 fn actions_are_those_of_another_user() {
     let fake = Fake::default();
     let driver = fake.driver(OnInterrupt::Cancel);
-    let mut driver = driver.with_passwords(Some("root".to_owned()));
+    let mut driver = driver.with_passwords(Some("root".to_owned()), Passwords::default());
     driver.submit(1, read_nothing()).unwrap();
     assert_eq!(fake.last_request().chain, Some(sudo(None)));
     driver.submit(2, host("a")).unwrap();
@@ -177,10 +177,46 @@ fn another_user_of_a_host_has_the_password_that_was_asked_for() {
     let needed = Question::Become(address);
     let fake = Fake::with([asks(1, &needed)]);
     let driver = fake.driver(OnInterrupt::Cancel);
-    let mut driver = driver.with_passwords(Some("root".to_owned()));
+    let mut driver = driver.with_passwords(Some("root".to_owned()), Passwords::default());
     driver.submit(1, host("a")).unwrap();
     assert_eq!(question(&mut driver), needed);
     driver.answer(Some(Secret::new("it"))).unwrap();
     assert_eq!(fake.last_request().chain, Some(sudo(Some("it"))));
     assert_eq!(password(&fake.last_request()), None);
+}
+
+#[test]
+fn a_refused_answer_is_not_tried_on_other_hosts() {
+    let refused = |tag: u64, question: &Question| {
+        let (question, refused) = (question.clone(), true);
+        FakeEvent::Ends(tag, Exit::NeedsAnswer { question, refused })
+    };
+    let fake = Fake::with([
+        asks(1, &login("a")),
+        asks(2, &login("b")),
+        refused(1, &login("a")),
+    ]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    driver.submit(2, host("b")).unwrap();
+    assert_eq!(question(&mut driver), login("a"));
+    driver.answer(Some(Secret::new("wrong"))).unwrap();
+    // The other host waits until an answer is accepted.
+    assert_eq!(question(&mut driver), login("a"));
+    driver.answer(Some(Secret::new("right"))).unwrap();
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    assert_eq!(outcome(&mut driver), (2, Exit::Code(0)));
+    assert_eq!(password(&fake.last_request()), Some("right"));
+    assert_eq!(fake.submitted_ids(), [1, 2, 1, 1, 2]);
+}
+
+#[test]
+fn passwords_that_are_known_at_the_start_are_given_at_once() {
+    let fake = Fake::default();
+    let known = Passwords::new(Some(Secret::new("login")), Some(Secret::new("sudo")), None);
+    let driver = fake.driver(OnInterrupt::Cancel);
+    let mut driver = driver.with_passwords(Some("root".to_owned()), known);
+    driver.submit(1, host("a")).unwrap();
+    assert_eq!(password(&fake.last_request()), Some("login"));
+    assert_eq!(fake.last_request().chain, Some(sudo(Some("sudo"))));
 }

@@ -7,6 +7,7 @@ mod files;
 pub(crate) mod login;
 mod network;
 mod open_shells;
+mod passwords;
 mod people;
 mod raw;
 mod routes;

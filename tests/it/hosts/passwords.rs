@@ -1,0 +1,209 @@
+//! Passwords of hosts with a real `sshd` and a real `sudo`: where they come from, and where they never go.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use super::cli::hosts;
+use super::login::Person;
+use super::sshd::{Sshd, make_key, user};
+use crate::support::{Run, TestEnv};
+
+/// A user who needs a password for `sudo`, and a log of `sudo` for this user. Both exist during the test.
+struct Sudoer {
+    person: Person,
+    rule: PathBuf,
+    log: tempfile::TempDir,
+}
+
+impl Sudoer {
+    fn new() -> Self {
+        let person = Person::new();
+        let log = tempfile::tempdir().unwrap();
+        let rule = PathBuf::from(format!("/etc/sudoers.d/unfurl-{}", person.0));
+        let text = format!(
+            "{0} ALL=(ALL) ALL\nDefaults:{0} timestamp_timeout=0, passwd_tries=1, logfile={1}/log\n",
+            person.0,
+            log.path().display()
+        );
+        fs::write(&rule, text).unwrap();
+        fs::set_permissions(&rule, fs::Permissions::from_mode(0o440)).unwrap();
+        Self { person, rule, log }
+    }
+
+    /// Returns how often `sudo` refused a password.
+    fn refusals(&self) -> usize {
+        let log = fs::read_to_string(self.log.path().join("log")).unwrap_or_default();
+        log.matches("incorrect password attempt").count()
+    }
+}
+
+impl Drop for Sudoer {
+    fn drop(&mut self) {
+        fs::remove_file(&self.rule).ok();
+    }
+}
+
+/// The words of a command on hosts, up to the options of the test.
+fn over(command: &str, sshd: &Sshd, count: u8, user: &str) -> Vec<String> {
+    let known = sshd.path("known_hosts").display().to_string();
+    let hosts = hosts(sshd, count);
+    let words = [command, "--no-ssh-config", "-a", "-k", "-u", user, "-H", &hosts];
+    let words = words.iter().chain(&["--known-hosts", &known]);
+    words.map(|word| (*word).to_owned()).collect()
+}
+
+fn with(mut words: Vec<String>, more: &[&str]) -> Vec<String> {
+    words.extend(more.iter().map(|word| (*word).to_owned()));
+    words
+}
+
+/// Runs the program with answers on the standard input, after shell lines.
+fn answered(env: &TestEnv, lines: &str, answers: &[&str], words: &[String]) -> Run {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let answers = answers.join("\\n");
+    let input = format!("printf '{answers}\\n' >answers; exec <answers");
+    env.unfurl_after(&format!("{lines}\n{input}"), &words)
+}
+
+/// Counts the processes whose command line, or whose variables if they belong to a login, contain the password. The
+/// text has no form of the password itself.
+const WATCH: &str = "n=0; for p in /proc/[0-9]*; do \
+    grep -qs 'p4ss[:] word' $p/cmdline && n=$((n+1)); \
+    grep -qs SSH_CONNECTION= $p/environ && grep -qs 'p4ss[:] word' $p/environ && n=$((n+1)); \
+    done; echo \"found $n as $(id -u)\"";
+
+#[test]
+fn sudo_with_a_password_works_in_parallel_and_nobody_sees_the_password() {
+    requires!("root", "sshd", "sudo");
+    let sudoer = Sudoer::new();
+    let sshd = Sshd::with(3, &["PasswordAuthentication yes"]);
+    let env = TestEnv::new();
+    let words = |more: &[&str], command: &str| {
+        let words = over("run", &sshd, 3, &sudoer.person.0);
+        with(with(words, &["-P", "--sudo"]), &[more, &["--", command]].concat())
+    };
+    let asked = words(&["--ask-password", "--ask-sudo-password"], WATCH);
+    let both = [Person::PASSWORD, Person::PASSWORD];
+    let run = answered(&env, "", &both, &asked).succeeds();
+    assert_eq!(run.stdout.matches("] found 0 as 0\n").count(), 3, "{run}");
+    assert_eq!(run.stderr.matches("password of the hosts:").count(), 2, "{run}");
+    assert!(!run.all().contains(Person::PASSWORD), "{run}");
+    // The login password is tried for `sudo`. Commands of this machine do not inherit the variable.
+    let export = format!("export UNFURL_SSH_PASSWORD='{}'", Person::PASSWORD);
+    let run = answered(&env, &export, &[], &words(&[], WATCH)).succeeds();
+    assert_eq!(run.stdout.matches("] found 0 as 0\n").count(), 3, "{run}");
+    env.write(
+        "tasks.yaml",
+        "tasks: {t: {steps: [local: 'echo \"have $UNFURL_SSH_PASSWORD.\"']}}\n",
+    );
+    let task = ["task", "t"].map(str::to_owned);
+    let run = answered(&env, &export, &[], &task).succeeds();
+    assert!(run.stdout.contains("have .\n"), "{run}");
+    let run = answered(&env, "", &[], &words(&["--executors", "[direct]"], "id -u"));
+    run.exits(1).says(&["--ask-password"]);
+    assert_eq!(sudoer.refusals(), 0);
+}
+
+#[test]
+fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
+    requires!("root", "sshd", "sudo");
+    let sudoer = Sudoer::new();
+    let sshd = Sshd::with(2, &[]);
+    let env = TestEnv::new();
+    let key = sshd.path("id").display().to_string();
+    let words = |more: &[&str]| {
+        let words = over("run", &sshd, 2, &sudoer.person.0);
+        with(with(words, &["--sudo", "-i", &key]), &[more, &["--", "id -u"]].concat())
+    };
+    let run = answered(&env, "", &["wrong", Person::PASSWORD], &words(&[])).succeeds();
+    assert_eq!(run.stdout.matches("] 0\n").count(), 2, "{run}");
+    assert_eq!(run.stderr.matches("sudo password of").count(), 2, "{run}");
+    assert_eq!(sudoer.refusals(), 1);
+    // No answer follows for the second host either, so nothing is left to be tried there.
+    let run = answered(&env, "", &["wrong"], &words(&["-w"])).exits(1);
+    assert_eq!(run.stderr.matches("sudo password of").count() > 1, true, "{run}");
+    assert_eq!(sudoer.refusals(), 2);
+    let state = over("state", &sshd, 2, &sudoer.person.0);
+    let mut state = with(state, &["-i", &key, "--sudo", "--approve"]);
+    env.write("states/s.sls", "x: {cmd.run: [{name: id -u}]}\n");
+    state.splice(1..1, ["apply".to_owned(), "s".to_owned()]);
+    let run = answered(&env, "", &[Person::PASSWORD], &state).succeeds();
+    assert_eq!(run.stderr.matches("sudo password of").count(), 1, "{run}");
+}
+
+#[test]
+fn passwords_come_from_files_commands_inventories_tasks_and_the_environment() {
+    requires!("root", "sshd", "sudo");
+    let sudoer = Sudoer::new();
+    let sshd = Sshd::with(1, &[]);
+    let password = Person::PASSWORD;
+    let env = TestEnv::with_ensemble(
+        "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
+         tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
+         node_templates: {n: {type: tosca.nodes.Root}}\n",
+    );
+    make_key(&sshd.path("locked"), "ed25519", "open sesame");
+    fs::copy(sshd.path("locked.pub"), sshd.path("authorized_keys")).unwrap();
+    let key = sshd.path("locked").display().to_string();
+    env.write("sudo", &format!("{password}\n"));
+    env.write("phrase", "open sesame\r\nnot this\n");
+    for file in ["sudo", "phrase"] {
+        let path = env.work().join(file);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let words = |more: &[&str]| {
+        let words = over("run", &sshd, 1, &sudoer.person.0);
+        let own = ["-P", "--sudo", "-i", &key, "--passphrase-file", "phrase"];
+        with(with(words, &own), &[more, &["--", "id -u"]].concat())
+    };
+    let is_root = |run: Run| {
+        let run = run.succeeds();
+        assert!(run.stdout.ends_with("] 0\n"), "{run}");
+        assert!(!run.all().contains(password), "{run}");
+    };
+    is_root(env.unfurl(words(&["--sudo-password-file", "sudo"])));
+    is_root(env.unfurl(words(&["--sudo-password-command", "cat sudo"])));
+    let run = env.unfurl(words(&["--sudo-password-command", "echo no >&2; exit 3"]));
+    run.exits(1).says(&["sudo password of the hosts failed: exit code 3: no"]);
+    let run = env.unfurl(words(&["--sudo-password-file", "nowhere"])).exits(2);
+    run.says(&["nowhere"]);
+    let (host, port) = ("127.0.0.1", sshd.port);
+    env.write(
+        "own.yaml",
+        &format!("hosts: {{h: {{host: {host}, port: {port}, sudo_password: '{password}'}}}}\n"),
+    );
+    env.write(
+        "ansible.yaml",
+        &format!(
+            "all: {{hosts: {{h: {{ansible_host: {host}, ansible_port: {port}, vaulted: '{password}', \
+             ansible_become_password: '{{{{ vaulted }}}}'}}}}}}\n"
+        ),
+    );
+    for file in ["own.yaml", "ansible.yaml"] {
+        let mut words = words(&["--hosts-file", file]);
+        let at = words.iter().position(|word| word == "-H").unwrap() + 1;
+        words[at] = "h".to_owned();
+        is_root(env.unfurl(words));
+    }
+    for keys in ["sudo_password: '{}'", "sudo_passwords: {127.0.0.1: '{}'}"] {
+        let keys = keys.replace("{}", password);
+        env.write(
+            "tasks.yaml",
+            &format!("env: {{{keys}}}\ntasks: {{t: {{sudo: id -u}}}}\n"),
+        );
+        let words = over("task", &sshd, 1, &sudoer.person.0);
+        let own = ["-P", "-i", &key, "--passphrase-file", "phrase", "t"];
+        is_root(env.unfurl(with(words, &own)));
+    }
+    env.write(
+        "unfurl.yaml",
+        &format!(
+            "apiVersion: unfurl/v1alpha1\nkind: Project\nenvironments:\n  defaults:\n    secrets:\n      \
+             sudo_password: '{password}'\n"
+        ),
+    );
+    is_root(env.unfurl(words(&[])));
+    assert_eq!(sudoer.refusals(), 0);
+    assert_ne!(user(), sudoer.person.0);
+}
