@@ -82,8 +82,9 @@ pub mod host {
     /// Items of the crate's module `host::ssh_config`, re-exported for tests.
     pub mod ssh_config {
         pub use crate::host::ssh_config::{
-            Canonicalize, ConfigContext, ForwardAgent, HostQuery, LocalConfigContext, LocalUser,
-            Proxy, SshConfig, SshConfigFiles, SshOptions, Strictness, Tokens,
+            AddressFamily, Canonicalize, ConfigContext, ForwardAgent, HostQuery,
+            LocalConfigContext, LocalUser, Proxy, SshConfig, SshConfigFiles, SshOptions,
+            Strictness, Tokens, select_algorithms,
         };
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::Address;
+use super::ssh_config::AddressFamily;
 use crate::value::Secrets;
 
 /// The machine on which an action is performed.
@@ -106,6 +107,10 @@ pub struct Destination {
     /// The accepted host key algorithms, as `HostKeyAlgorithms` of `ssh_config` gives them; the safe
     /// ones if none.
     pub host_key_algorithms: Option<String>,
+    /// The settings of `ssh_config` for key exchange, ciphers and MACs; the safe algorithms if none.
+    pub algorithms: AlgorithmSettings,
+    /// The words of the command that prints trusted host keys, with its placeholders for the key not yet replaced.
+    pub known_hosts_command: Vec<String>,
     /// The files with trusted host keys. New keys are added to the first one.
     pub known_hosts: Vec<PathBuf>,
     pub host_key_policy: HostKeyPolicy,
@@ -123,6 +128,54 @@ pub struct Destination {
     pub attempts: u32,
     /// The interval at which the host must prove that it is alive. None turns the check off.
     pub keepalive: Option<Duration>,
+    /// The number of unanswered keepalive messages after which the host counts as lost.
+    pub keepalive_max: usize,
+    /// The variables that each session gets, if the host accepts them.
+    pub environment: Vec<(String, String)>,
+    /// The addresses and the local end that connections use.
+    pub dial: DialSettings,
+}
+
+/// The algorithms of a connection, as `ssh_config` chooses them: lists that may begin with `+`, `-` or `^`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AlgorithmSettings {
+    pub kex: Option<String>,
+    pub ciphers: Option<String>,
+    pub macs: Option<String>,
+    /// The algorithms for signatures of the user's keys.
+    pub pubkey: Option<String>,
+}
+
+/// The addresses of a host that are tried, and the local end of the connection.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DialSettings {
+    pub family: AddressFamily,
+    /// The local address or name to connect from.
+    pub bind_address: Option<String>,
+    /// The network interface to connect from.
+    pub bind_interface: Option<String>,
+}
+
+/// A method of the login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginMethod {
+    PublicKey,
+    Password,
+    KeyboardInteractive,
+}
+
+impl LoginMethod {
+    /// The methods in the order in which they are tried by default.
+    pub const ALL: [Self; 3] = [Self::PublicKey, Self::Password, Self::KeyboardInteractive];
+
+    /// Returns the name in `PreferredAuthentications`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PublicKey => "publickey",
+            Self::Password => "password",
+            Self::KeyboardInteractive => "keyboard-interactive",
+        }
+    }
 }
 
 /// The path of the connection to a host.
@@ -147,9 +200,13 @@ pub enum HostKeyPolicy {
     AcceptNew,
 }
 
-/// The credentials of a login, tried in the order of the fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The credentials of a login.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identities {
+    /// The methods to try, in order.
+    pub methods: Vec<LoginMethod>,
+    /// Whether nothing is asked for the login, as `BatchMode` of `ssh_config` says.
+    pub is_batch: bool,
     /// The socket of the SSH agent; none to use no agent.
     pub agent: Option<PathBuf>,
     /// Whether to use only those keys of the agent that are also in `files`.
@@ -161,6 +218,21 @@ pub struct Identities {
     pub passphrase: Option<Secret>,
     /// The password, which also answers the prompts of a keyboard-interactive login.
     pub password: Option<Secret>,
+}
+
+impl Default for Identities {
+    fn default() -> Self {
+        Self {
+            methods: LoginMethod::ALL.to_vec(),
+            is_batch: false,
+            agent: None,
+            only_listed: false,
+            files: Vec::new(),
+            certificates: Vec::new(),
+            passphrase: None,
+            password: None,
+        }
+    }
 }
 
 /// A secret text. [`Debug`] hides it, and it is never serialized.
@@ -195,6 +267,8 @@ impl Destination {
             address,
             host_key_alias: None,
             host_key_algorithms: None,
+            algorithms: AlgorithmSettings::default(),
+            known_hosts_command: Vec::new(),
             known_hosts: Vec::new(),
             host_key_policy: HostKeyPolicy::default(),
             identities: Identities::default(),
@@ -205,6 +279,9 @@ impl Destination {
             connect_timeout: Duration::from_secs(10),
             attempts: 1,
             keepalive: None,
+            keepalive_max: 3,
+            environment: Vec::new(),
+            dial: DialSettings::default(),
         }
     }
 }

@@ -71,7 +71,10 @@ pub use executor::{
     ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
 };
 pub use interactive::{Forward, ForwardEndpoint, Forwarding, Terminal};
-pub use location::{Container, Destination, HostKeyPolicy, Identities, Location, Route, Secret};
+pub use location::{
+    AlgorithmSettings, Container, Destination, DialSettings, HostKeyPolicy, Identities, Location,
+    LoginMethod, Route, Secret,
+};
 pub use location_error::LocationError;
 pub use names::{NameError, check_host_list_item, check_host_name, check_user_name};
 pub(crate) use output::change_failure;

@@ -282,7 +282,8 @@ impl<'a> OutputReader<'a> {
     /// Returns the exit of a login that `sudo` refused without another prompt, as with its setting `passwd_tries=1`.
     fn login_refusal(&self, exit: &Exit) -> Option<Exit> {
         let mut answers = self.command.answers.iter().zip(&self.answered);
-        let (tried, _) = answers.find(|(answer, is_answered)| **is_answered && !answer.ends_login)?;
+        let (tried, _) =
+            answers.find(|(answer, is_answered)| **is_answered && !answer.ends_login)?;
         let has_refused = |side: &OutputStream| {
             let text = String::from_utf8_lossy(&side.tail);
             text.contains(SUDO_REFUSAL)

@@ -256,7 +256,11 @@ impl Passwords {
         let files = &identities.files;
         let tried =
             trials.find(|asked| matches!(asked, Question::Passphrase(of) if files.contains(of)));
-        let own = || files.iter().find_map(|file| self.passphrases.by_key.get(file));
+        let own = || {
+            files
+                .iter()
+                .find_map(|file| self.passphrases.by_key.get(file))
+        };
         let passphrase = tried
             .or_else(own)
             .or(identities.passphrase.as_ref())
@@ -322,7 +326,11 @@ mod tests_of_passwords {
     fn of(passwords: &Passwords, stated: &StatedPasswords, host: &Destination) -> String {
         let known = passwords.apply(host, stated, &TrialAnswers::default());
         let text = |secret: Option<Secret>| secret.map_or("-".into(), |it| it.reveal().to_owned());
-        format!("{} {}", text(known.identities.password), text(known.sudo_password))
+        format!(
+            "{} {}",
+            text(known.identities.password),
+            text(known.sudo_password)
+        )
     }
 
     fn ends(question: Question, refused: bool) -> Exit {

@@ -114,7 +114,10 @@ fn of_command(text: &str, what: &str) -> Result<Secret, Failure> {
 }
 
 fn first_line(bytes: &[u8], source: &str, what: &str) -> Result<Secret, Failure> {
-    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = bytes
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let wrong = |why: &str| {
         let message = format!("{source} gives no {what}: {why}");

@@ -190,9 +190,11 @@ impl TaskEngine {
         let run = &self.runs[id];
         let stated = &self.envs[run.env].passwords;
         match location {
-            Location::Ssh(destination) => {
-                Location::Ssh(Arc::new(self.passwords.apply(destination, stated, &run.trials)))
-            }
+            Location::Ssh(destination) => Location::Ssh(Arc::new(self.passwords.apply(
+                destination,
+                stated,
+                &run.trials,
+            ))),
             _ => location.clone(),
         }
     }

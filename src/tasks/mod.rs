@@ -29,8 +29,8 @@ mod template;
 
 pub use call::TaskCall;
 pub use definitions::{
-    CommandOptions, Download, EnvSettings, Execute, Parameters, PasswordTexts, RoleDef, RunOrder, ScopeText,
-    StepAction, Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
+    CommandOptions, Download, EnvSettings, Execute, Parameters, PasswordTexts, RoleDef, RunOrder,
+    ScopeText, StepAction, Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
 };
 pub use engine::{EngineRequest, InvalidCall, RunState, TaskEngine};
 pub use event::{HostEnd, HostEvent, HostOutcome, TaskName};

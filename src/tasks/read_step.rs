@@ -354,7 +354,9 @@ fn read_passwords(
     };
     for (host, _) in map {
         let text = fields.secret(section, host);
-        found.by_host.extend(text.map(|text| (host.to_string(), text)));
+        found
+            .by_host
+            .extend(text.map(|text| (host.to_string(), text)));
     }
     found
 }

@@ -102,6 +102,10 @@ impl HostConnection {
         for (warnings, sources) in &known.warnings {
             cx.output.diagnostics(warnings, sources);
         }
+        if cx.output.level <= LogLevel::Verbose {
+            let (notes, sources) = &known.notes;
+            cx.output.diagnostics(notes, sources);
+        }
         let mut ask = |question: &str| {
             let answer = prompt::line(question, true, &Interrupts::default(), &cx.output);
             answer.map(Secret::new)

@@ -257,7 +257,9 @@ fn asks(answers: &[&str], times: usize) -> (Fake, Script, FakeView) {
         refused: false,
     };
     let fake = Fake::with((0..times).map(|_| FakeEvent::Ends(1, asked())));
-    let mut driver = fake.driver(OnInterrupt::Cancel).with_passwords(None, Passwords::default());
+    let mut driver = fake
+        .driver(OnInterrupt::Cancel)
+        .with_passwords(None, Passwords::default());
     let mut script = Script::of([perform(1)]);
     let mut face = FakeView {
         answers: answers.iter().map(|it| Secret::new(*it)).collect(),

@@ -221,7 +221,9 @@ fn an_action_that_asked_when_all_ends_ends_with_its_question() {
     let refused = false;
     let asked = Exit::NeedsAnswer { question, refused };
     let fake = Fake::with([FakeEvent::Ends(1, asked.clone())]);
-    let mut driver = fake.driver_with_grace().with_passwords(None, Passwords::default());
+    let mut driver = fake
+        .driver_with_grace()
+        .with_passwords(None, Passwords::default());
     driver.submit(1, read_nothing()).unwrap();
     assert_eq!(driver.end_all(), [(1, ended(asked))]);
 }

@@ -25,7 +25,8 @@ fn asks(tag: u64, question: &Question) -> FakeEvent {
 }
 
 fn asking(fake: &Fake) -> Driver {
-    fake.driver(OnInterrupt::Cancel).with_passwords(None, Passwords::default())
+    fake.driver(OnInterrupt::Cancel)
+        .with_passwords(None, Passwords::default())
 }
 
 fn question(driver: &mut Driver) -> Question {

@@ -27,6 +27,8 @@ pub struct FleetHosts {
     expressions: Option<RoleExpressions>,
     /// Warnings about the files that were read, with their sources.
     pub warnings: Vec<(Diagnostics, Sources)>,
+    /// The options of `ssh_config` that have no effect, for verbose output.
+    pub notes: (Diagnostics, Sources),
     /// The passwords that the secrets of the environment give for login, `sudo` and keys.
     pub environment_passwords: [Option<Secret>; 3],
     /// The passwords that are known before anything runs.
@@ -51,6 +53,8 @@ impl FleetHosts {
             .iter()
             .map(ssh_config::Error::warning)
             .collect();
+        let notes: Diagnostics = config.notes().iter().map(ssh_config::Error::note).collect();
+        let notes = (notes, config.sources().clone());
         let mut warnings = vec![(warnings, config.sources().clone())];
         let GatheredHosts {
             inventory,
@@ -66,6 +70,7 @@ impl FleetHosts {
             inventory,
             expressions,
             warnings,
+            notes,
             environment_passwords,
             passwords: Passwords::default(),
         })

@@ -12,12 +12,14 @@ use super::target::{AgentUse, DefaultKeys, LoginOptions};
 use super::target::{HostTarget, TargetRoute};
 use crate::host::ssh_config::{
     ConfigContext, ForwardAgent, HostQuery, Jump, LocalConfigContext, LocalUser, LookupError,
-    OfflineContext, Proxy, SshConfig, SshOptions, TokenError, Tokens,
+    OfflineContext, Proxy, SshConfig, SshOptions, Strictness, TokenError, Tokens,
 };
 use crate::host::{
-    Address, AddressError, Container, DEFAULT_PORT, Destination, HostParts, Identities, Location,
-    Route, check_host_name, check_user_name,
+    Address, AddressError, AlgorithmSettings, Container, DEFAULT_PORT, Destination, DialSettings,
+    HostKeyPolicy, HostParts, Identities, Location, LoginMethod, PASSWORD_VARIABLES, Route,
+    check_host_name, check_user_name,
 };
+use crate::text::Glob;
 
 /// The private keys that are tried if none are configured, as in OpenSSH.
 const DEFAULT_KEYS: [&str; 5] = [
@@ -190,7 +192,35 @@ impl LocationResolver {
         destination
             .host_key_algorithms
             .clone_from(&options.host_key_algorithms);
-        destination.host_key_policy = login.host_keys;
+        let is_lenient = matches!(
+            options.strict_host_keys,
+            Some(Strictness::AcceptNew | Strictness::No)
+        );
+        destination.host_key_policy = if is_lenient {
+            HostKeyPolicy::AcceptNew
+        } else {
+            login.host_keys
+        };
+        destination.algorithms = AlgorithmSettings {
+            kex: options.kex_algorithms.clone(),
+            ciphers: options.ciphers.clone(),
+            macs: options.macs.clone(),
+            pubkey: options.pubkey_algorithms.clone(),
+        };
+        let command = options.known_hosts_command.as_deref();
+        let command = command.filter(|text| !text.eq_ignore_ascii_case("none"));
+        if let Some(command) = command {
+            destination.known_hosts_command = tokens.known_hosts_command(command)?;
+        }
+        destination.environment = self.environment(options);
+        destination.dial = DialSettings {
+            family: options.address_family.unwrap_or_default(),
+            bind_address: options.bind_address.clone(),
+            bind_interface: options.bind_interface.clone(),
+        };
+        if let Some(max) = options.server_alive_count_max {
+            destination.keepalive_max = usize::try_from(max).unwrap_or(usize::MAX);
+        }
         destination.known_hosts = self.known_hosts(options, tokens)?;
         destination.identities = self.identities(target, options, tokens)?;
         destination.sudo_password.clone_from(&target.sudo_password);
@@ -205,6 +235,22 @@ impl LocationResolver {
         let alive = login.keepalive.or(options.server_alive_interval);
         destination.keepalive = alive.filter(some);
         Ok(())
+    }
+
+    /// Returns the variables that the host gets: those of this machine that `SendEnv` names, then those of `SetEnv`.
+    fn environment(&self, options: &SshOptions) -> Vec<(String, String)> {
+        let patterns: Vec<Glob> = options
+            .send_env
+            .iter()
+            .map(|it| Glob::without_brackets(it))
+            .collect();
+        let all = self.local.env.all().iter().filter(|(name, _)| {
+            !PASSWORD_VARIABLES.contains(&name.as_str())
+                && patterns.iter().any(|pattern| pattern.matches(name))
+        });
+        let sent = all.map(|(name, value)| (name.clone(), value.clone()));
+        sent.chain(options.set_env.clone().unwrap_or_default())
+            .collect()
     }
 
     fn known_hosts(
@@ -258,6 +304,8 @@ impl LocationResolver {
             }
         }
         Ok(Identities {
+            methods: login_methods(options),
+            is_batch: options.batch_mode == Some(true),
             agent: self.agent(options, tokens)?,
             only_listed: options.identities_only == Some(true),
             files,
@@ -341,6 +389,31 @@ impl LocationResolver {
             Route::Jumps(hops.into_iter().map(Arc::new).collect())
         })
     }
+}
+
+/// Returns the methods of the login in the order of `PreferredAuthentications`, without those that are switched off.
+fn login_methods(options: &SshOptions) -> Vec<LoginMethod> {
+    let is_on = |method: &LoginMethod| {
+        let switch = match method {
+            LoginMethod::PublicKey => options.pubkey_authentication,
+            LoginMethod::Password => options.password_authentication,
+            LoginMethod::KeyboardInteractive => options.keyboard_interactive_authentication,
+        };
+        switch != Some(false)
+    };
+    let Some(preferred) = &options.preferred_authentications else {
+        return LoginMethod::ALL.into_iter().filter(is_on).collect();
+    };
+    let named = |name: &str| {
+        LoginMethod::ALL
+            .into_iter()
+            .find(|method| method.name() == name)
+    };
+    preferred
+        .split(',')
+        .filter_map(named)
+        .filter(is_on)
+        .collect()
 }
 
 /// The proxy setting of a host.

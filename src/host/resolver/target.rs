@@ -75,7 +75,8 @@ pub struct LoginOptions {
     pub gateway: Option<String>,
     /// The user's known hosts file, instead of the files that `ssh_config` names.
     pub known_hosts: Option<PathBuf>,
-    /// The treatment of unknown host keys. `ssh_config` cannot relax it (F47).
+    /// The treatment of unknown host keys (F47). `StrictHostKeyChecking accept-new` of `ssh_config` relaxes it for its
+    /// hosts.
     pub host_keys: HostKeyPolicy,
     /// The time limit of one attempt to connect (F44).
     pub connect_timeout: Option<Duration>,

@@ -1,12 +1,17 @@
-//! The host key algorithms of a connection, as `HostKeyAlgorithms` chooses them.
+//! The algorithms of a connection, as `HostKeyAlgorithms`, `KexAlgorithms`, `Ciphers` and `MACs` choose them.
+//!
+//! Old algorithms are off by default, and on if the user's configuration names them.
 //!
 //! `ssh-rsa` signs with SHA-1, for which forgeries are affordable. Only the user's configuration
 //! turns it on.
 
-use russh::Preferred;
-use russh::keys::Algorithm;
+use std::borrow::Cow;
 
-use crate::text::Glob;
+use russh::keys::Algorithm;
+use russh::{AlgorithmKind, Preferred, cipher, kex, mac};
+
+use crate::host::AlgorithmSettings;
+use crate::host::ssh_config::{has_own_order, select_algorithms};
 
 /// The name of RSA keys that sign with SHA-1.
 pub(super) const SHA1_NAME: &str = "ssh-rsa";
@@ -38,52 +43,23 @@ impl HostKeyAlgorithms {
     /// without a sign replaces the defaults. Algorithms that are not supported are left out.
     pub(super) fn choose(setting: Option<&str>) -> Self {
         let all = supported();
-        let safe = |it: &&NamedAlgorithm| it.algorithm != Algorithm::Rsa { hash: None };
-        let defaults: Vec<NamedAlgorithm> = all.iter().filter(safe).cloned().collect();
-        let matching = |list: &str| {
-            let patterns: Vec<Glob> = list.split(',').map(Glob::without_brackets).collect();
-            let mut found: Vec<NamedAlgorithm> = Vec::new();
-            for pattern in &patterns {
-                let new = all.iter().filter(|it| pattern.matches(&it.name));
-                for algorithm in new {
-                    if !found.contains(algorithm) {
-                        found.push(algorithm.clone());
-                    }
-                }
-            }
-            found
-        };
-        let without = |list: &[NamedAlgorithm]| {
-            let rest = defaults.iter().filter(|it| !list.contains(it));
-            rest.cloned().collect::<Vec<_>>()
-        };
-        let setting = setting.unwrap_or("+");
-        let (chosen, is_ordered) = match setting.split_at_checked(1) {
-            Some(("+", list)) => {
-                let added = matching(list).into_iter();
-                let new = added
-                    .filter(|it| !defaults.contains(it))
-                    .collect::<Vec<_>>();
-                (defaults.iter().cloned().chain(new).collect(), false)
-            }
-            Some(("-", list)) => (without(&matching(list)), false),
-            Some(("^", list)) => {
-                let first = matching(list);
-                let rest = without(&first);
-                (first.into_iter().chain(rest).collect(), true)
-            }
-            _ => (matching(setting), true),
-        };
+        let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
+        let is_safe = |it: &&NamedAlgorithm| it.algorithm != Algorithm::Rsa { hash: None };
+        let defaults = all.iter().filter(is_safe).map(|it| it.name.as_str());
+        let defaults: Vec<&str> = defaults.collect();
+        let chosen = select_algorithms(setting, &names, &defaults);
+        let find = |name: &&str| all.iter().find(|it| it.name == **name);
+        let chosen: Vec<&NamedAlgorithm> = chosen.iter().filter_map(find).collect();
         let of = |is_certificate: bool| {
             let own = chosen
                 .iter()
-                .filter(|it: &&NamedAlgorithm| it.is_certificate == is_certificate);
+                .filter(|it| it.is_certificate == is_certificate);
             own.map(|it| it.algorithm.clone()).collect()
         };
         Self {
             keys: of(false),
             certificates: of(true),
-            is_ordered,
+            is_ordered: has_own_order(setting),
         }
     }
 
@@ -91,6 +67,85 @@ impl HostKeyAlgorithms {
     pub(super) fn accepts_sha1(&self) -> bool {
         self.keys.contains(&Algorithm::Rsa { hash: None })
     }
+}
+
+/// Applies the settings for key exchange, ciphers and MACs.
+///
+/// # Errors
+///
+/// A setting leaves no algorithm. The message names the setting and the algorithms that can be chosen.
+pub(super) fn apply(settings: &AlgorithmSettings, preferred: &mut Preferred) -> Result<(), String> {
+    let all = kex::ALL_KEX_ALGORITHMS.iter().map(|name| **name);
+    let is_extension = |name: &kex::Name| is_kex_extension(name.as_ref());
+    let usual = preferred.kex.to_vec();
+    let (extensions, usual): (Vec<_>, Vec<_>) = usual.into_iter().partition(is_extension);
+    let mut chosen = choose("KexAlgorithms", settings.kex.as_deref(), all, &usual)?;
+    chosen.extend(extensions);
+    preferred.kex = Cow::Owned(chosen);
+    let all = cipher::ALL_CIPHERS.iter().map(|name| **name);
+    let chosen = choose(
+        "Ciphers",
+        settings.ciphers.as_deref(),
+        all,
+        &preferred.cipher,
+    )?;
+    preferred.cipher = Cow::Owned(chosen);
+    let all = mac::ALL_MAC_ALGORITHMS.iter().map(|name| **name);
+    let chosen = choose("MACs", settings.macs.as_deref(), all, &preferred.mac)?;
+    preferred.mac = Cow::Owned(chosen);
+    Ok(())
+}
+
+/// Returns true if the name stands for an extension of the protocol, not for a key exchange.
+fn is_kex_extension(name: &str) -> bool {
+    name.starts_with("ext-info-") || name.starts_with("kex-strict-")
+}
+
+fn choose<N: Copy + AsRef<str>>(
+    option: &str,
+    setting: Option<&str>,
+    all: impl Iterator<Item = N>,
+    usual: &[N],
+) -> Result<Vec<N>, String> {
+    // These names encrypt or authenticate nothing.
+    let all: Vec<N> = all
+        .filter(|it| !["none", "clear"].contains(&it.as_ref()))
+        .collect();
+    let names: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    let defaults: Vec<&str> = usual.iter().map(AsRef::as_ref).collect();
+    let chosen = select_algorithms(setting, &names, &defaults);
+    if chosen.is_empty() {
+        let setting = setting.unwrap_or_default();
+        let known = names.join(", ");
+        return Err(format!(
+            "`{option} {setting}` of ssh_config names none of the algorithms that are available here: {known}; use \
+             the program `ssh` for this host"
+        ));
+    }
+    let find = |name: &&str| all.iter().find(|it| *it.as_ref() == **name).copied();
+    Ok(chosen.iter().filter_map(find).collect())
+}
+
+/// Returns the setting that turns on an algorithm that a host offers, if there is one that is off by default.
+pub(super) fn setting_for(kind: &AlgorithmKind, theirs: &[String]) -> Option<String> {
+    let (option, known): (&str, Vec<&str>) = match kind {
+        AlgorithmKind::Kex => {
+            let all = kex::ALL_KEX_ALGORITHMS.iter();
+            ("KexAlgorithms", all.map(|name| name.as_ref()).collect())
+        }
+        AlgorithmKind::Cipher => {
+            let all = cipher::ALL_CIPHERS.iter();
+            ("Ciphers", all.map(|name| name.as_ref()).collect())
+        }
+        AlgorithmKind::Mac => {
+            let all = mac::ALL_MAC_ALGORITHMS.iter();
+            ("MACs", all.map(|name| name.as_ref()).collect())
+        }
+        AlgorithmKind::Key | AlgorithmKind::Compression => return None,
+    };
+    let is_usable = |name: &&String| name.as_str() != "none" && known.contains(&name.as_str());
+    let found = theirs.iter().find(is_usable)?;
+    Some(format!("{option} +{found}"))
 }
 
 fn supported() -> Vec<NamedAlgorithm> {

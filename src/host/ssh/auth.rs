@@ -14,7 +14,7 @@ use super::algorithms::HostKeyAlgorithms;
 use super::client::SshClient;
 use super::failure::{ConnectFailure, display_name};
 use super::keys::{self, KeyCache, KeyFile};
-use crate::host::{Destination, Identities, Question, Secret};
+use crate::host::{Destination, Identities, LoginMethod, Question, Secret};
 
 /// The maximum number of successive factors.
 const MAX_FACTORS: usize = 5;
@@ -78,20 +78,31 @@ impl<'a> Authenticator<'a> {
     /// Logs in, or returns the reason why it failed.
     pub(super) async fn run(mut self) -> Result<(), ConnectFailure> {
         let mut agent = self.agent().await;
-        let mut credentials = self.collect_credentials(agent.as_mut()).await.into_iter();
+        let mut credentials = if self.allows(MethodKind::PublicKey) {
+            self.collect_credentials(agent.as_mut()).await.into_iter()
+        } else {
+            Vec::new().into_iter()
+        };
         let mut password = self.identities().password.clone();
-        if credentials.len() == 0 {
+        if credentials.len() == 0 || self.asks_first() {
             let user = self.user();
             let answer = self.handle.authenticate_none(user).await;
             if matches!(self.handle_auth_result(answer)?, AuthStep::Authenticated) {
                 return Ok(());
             }
         }
+        let asks_first = self.asks_first();
         for _ in 0..MAX_FACTORS {
-            let step = match self.try_keys(&mut credentials, agent.as_mut()).await? {
-                AuthStep::Rejected => self.try_password(&mut password).await?,
-                step => step,
-            };
+            let mut step = AuthStep::Rejected;
+            if asks_first {
+                step = self.try_password(&mut password).await?;
+            }
+            if matches!(step, AuthStep::Rejected) {
+                step = self.try_keys(&mut credentials, agent.as_mut()).await?;
+            }
+            if matches!(step, AuthStep::Rejected) && !asks_first {
+                step = self.try_password(&mut password).await?;
+            }
             match step {
                 AuthStep::Authenticated => return Ok(()),
                 AuthStep::PartialSuccess => {}
@@ -109,9 +120,24 @@ impl<'a> Authenticator<'a> {
         self.destination.address.user.clone()
     }
 
+    /// Returns true if the configuration allows a method, and the host accepts it as far as known.
     fn accepts(&self, method: MethodKind) -> bool {
         let offered = self.offered.as_ref();
-        offered.is_none_or(|offered| offered.contains(&method))
+        self.allows(method) && offered.is_none_or(|offered| offered.contains(&method))
+    }
+
+    /// Returns true if the configuration allows a method.
+    fn allows(&self, method: MethodKind) -> bool {
+        self.identities()
+            .methods
+            .iter()
+            .any(|it| kind_of(*it) == method)
+    }
+
+    /// Returns true if the configuration prefers a password to keys.
+    fn asks_first(&self) -> bool {
+        let first = self.identities().methods.first();
+        first.is_some_and(|method| *method != LoginMethod::PublicKey)
     }
 
     async fn agent(&self) -> Option<AgentConnection> {
@@ -158,6 +184,8 @@ impl<'a> Authenticator<'a> {
             match self.keys.read(file, identities.passphrase.as_ref()).await {
                 KeyFile::Unlocked(key) if contains_key(&held, key.public_key()) => {}
                 KeyFile::Unlocked(key) => {
+                    // The same key may be in two files. It is offered once.
+                    held.push(key.public_key().clone());
                     let fitting = certificates_for(&certificates, key.public_key());
                     credentials
                         .extend(fitting.map(|it| Credential::Certificate(Arc::clone(&key), it)));
@@ -248,9 +276,14 @@ impl<'a> Authenticator<'a> {
         if !algorithm.clone().is_rsa() {
             return None;
         }
-        let setting = self.destination.host_key_algorithms.as_deref();
+        let settings = [
+            &self.destination.host_key_algorithms,
+            &self.destination.algorithms.pubkey,
+        ];
+        let accepts_sha1 =
+            |setting: &Option<String>| HostKeyAlgorithms::choose(setting.as_deref()).accepts_sha1();
         match self.handle.best_supported_rsa_hash().await {
-            Ok(Some(None)) if HostKeyAlgorithms::choose(setting).accepts_sha1() => None,
+            Ok(Some(None)) if settings.into_iter().any(accepts_sha1) => None,
             Ok(best) => best.flatten().or(Some(HashAlg::Sha512)),
             Err(_) => Some(HashAlg::Sha512),
         }
@@ -286,19 +319,22 @@ impl<'a> Authenticator<'a> {
             return Ok(AuthStep::Rejected);
         };
         self.tried.push("password".to_owned());
-        if self.accepts(MethodKind::Password) {
-            let (user, text) = (self.user(), secret.reveal());
-            let answer = self.handle.authenticate_password(user, text).await;
-            let step = self.handle_auth_result(answer)?;
+        for method in self.identities().methods.clone() {
+            let step = match method {
+                LoginMethod::PublicKey => continue,
+                method if !self.accepts(kind_of(method)) => continue,
+                LoginMethod::Password => {
+                    let (user, text) = (self.user(), secret.reveal());
+                    let answer = self.handle.authenticate_password(user, text).await;
+                    self.handle_auth_result(answer)?
+                }
+                LoginMethod::KeyboardInteractive => {
+                    self.try_keyboard_interactive(Some(&secret)).await?
+                }
+            };
             if !matches!(step, AuthStep::Rejected) {
                 // The next factor may be a prompt with the same answer.
                 *password = matches!(step, AuthStep::PartialSuccess).then_some(secret);
-                return Ok(step);
-            }
-        }
-        if self.accepts(MethodKind::KeyboardInteractive) {
-            let step = self.try_keyboard_interactive(Some(&secret)).await?;
-            if !matches!(step, AuthStep::Rejected) {
                 return Ok(step);
             }
         }
@@ -397,6 +433,15 @@ impl<'a> Authenticator<'a> {
     }
 
     fn failure(&self) -> ConnectFailure {
+        if let Some((question, _)) = self
+            .unanswered
+            .as_ref()
+            .filter(|_| self.identities().is_batch)
+        {
+            let why =
+                format!("needs {question}, but `BatchMode yes` of ssh_config forbids questions");
+            return self.login_refused(&why);
+        }
         if let Some((question, refused)) = &self.unanswered {
             return ConnectFailure::NeedsAnswer {
                 question: question.clone(),
@@ -421,6 +466,14 @@ impl<'a> Authenticator<'a> {
             user: self.user(),
             why: why.to_owned(),
         }
+    }
+}
+
+fn kind_of(method: LoginMethod) -> MethodKind {
+    match method {
+        LoginMethod::PublicKey => MethodKind::PublicKey,
+        LoginMethod::Password => MethodKind::Password,
+        LoginMethod::KeyboardInteractive => MethodKind::KeyboardInteractive,
     }
 }
 

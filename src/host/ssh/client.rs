@@ -4,7 +4,7 @@
 //! Only agent forwarding and remote port forwarding may open channels from the host.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use russh::client::{ChannelOpenHandle, DisconnectReason, Handler, Msg, Session};
@@ -14,6 +14,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::failure::ConnectFailure;
 use super::known_hosts::{self, HostKeyVerdict, KnownHostEntries, KnownHostName};
+use super::known_hosts_command;
 use crate::host::HostKeyPolicy;
 
 /// The targets of remote forwardings: a port of the host, and the local `host` and `port`.
@@ -49,9 +50,26 @@ pub(super) struct KeyCheck {
     pub(super) policy: HostKeyPolicy,
     /// The file to which a new key is added.
     pub(super) file: Option<PathBuf>,
+    /// The words of the command that prints trusted keys; empty for none.
+    pub(super) command: Vec<String>,
 }
 
 impl KeyCheck {
+    /// Asks the command for trusted keys if no file knows the key.
+    async fn ask_command(&mut self, shown: &PublicKeyOrCertificate) {
+        let is_known = self.known.verify(shown, &self.name) != HostKeyVerdict::Unknown;
+        if self.command.is_empty() || is_known {
+            return;
+        }
+        // A command that fails adds no key, and the key stays unknown.
+        let printed =
+            known_hosts_command::run(&self.command, self.name.full(), &shown.public_key()).await;
+        if let Ok(text) = printed {
+            let source = Path::new("KnownHostsCommand");
+            self.known.add(source, &text, &self.name);
+        }
+    }
+
     fn refusal(&self, shown: &PublicKeyOrCertificate) -> Option<ConnectFailure> {
         let key = shown.public_key();
         let host = self.host.clone();
@@ -128,6 +146,7 @@ impl Handler for SshClient {
         &mut self,
         shown: &PublicKeyOrCertificate,
     ) -> Result<bool, Self::Error> {
+        self.check.ask_command(shown).await;
         let refusal = self.check.refusal(shown);
         let is_trusted = refusal.is_none();
         self.state.lock().key_refusal = refusal;

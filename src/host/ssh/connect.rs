@@ -4,6 +4,7 @@
 //! [`Connector`] does this for the connection pool.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +12,12 @@ use std::time::Duration;
 use russh::client::{self, Config, Handle};
 use russh::keys::Algorithm;
 use russh::{Preferred, SshId};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::admission::{Admission, Gate, Handshake};
-use super::algorithms::{HostKeyAlgorithms, SHA1_NAME};
+use super::algorithms::{self, HostKeyAlgorithms, SHA1_NAME};
 use super::auth::Authenticator;
 use super::byte_stream::{ByteStream, GuardedStream, ProxyCommand};
 use super::client::{KeyCheck, SharedClientState, SshClient};
@@ -26,6 +27,7 @@ use super::keys::KeyCache;
 use super::known_hosts::{KnownHostEntries, KnownHostName};
 use crate::host::Destination;
 use crate::host::Route;
+use crate::host::ssh_config::AddressFamily;
 use crate::system::{fs, random};
 
 /// The maximum pause between two attempts.
@@ -37,9 +39,9 @@ const MAX_DROPPED_PAUSE: Duration = Duration::from_secs(2);
 /// The flow control of a channel: the bytes in flight, and the messages queued on this side.
 const WINDOW_BYTES: u32 = 2 << 20;
 const CHANNEL_MESSAGES: usize = 32;
-/// The number of unanswered keepalive messages after which a host counts as lost, as
-/// `ServerAliveCountMax`.
-const MAX_UNANSWERED_KEEPALIVES: usize = 3;
+
+/// The file of known hosts that stores nothing.
+const NO_FILE: &str = "/dev/null";
 
 /// A boxed future, which a trait object's method can return.
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -194,7 +196,13 @@ impl Connector<'_> {
     ) -> Result<Connection, ConnectFailure> {
         let client_state = SharedClientState::default();
         let client = self.client(destination, &client_state).await;
-        let config = Arc::new(config(destination, &client.check.known));
+        let config = config(destination, &client.check.known).map_err(|why| {
+            ConnectFailure::Incompatible {
+                host: display_name(destination),
+                why,
+            }
+        })?;
+        let config = Arc::new(config);
         let (line, hold) = GuardedStream::new(stream, Gate::new(admission));
         let mut handle = match client::connect_stream(config, line, client).await {
             Ok(handle) => handle,
@@ -236,12 +244,16 @@ impl Connector<'_> {
         let name = KnownHostName::new(&address.host, address.port, alias);
         let (files, sought) = (destination.known_hosts.clone(), name.clone());
         let reading = tokio::task::spawn_blocking(move || KnownHostEntries::read(&files, &sought));
+        let first_file = destination.known_hosts.first();
         let check = KeyCheck {
             host: display_name(destination),
             name,
             known: reading.await.unwrap_or_default(),
             policy: destination.host_key_policy,
-            file: destination.known_hosts.first().cloned(),
+            file: first_file
+                .filter(|file| *file != Path::new(NO_FILE))
+                .cloned(),
+            command: destination.known_hosts_command.clone(),
         };
         let agent = destination.identities.agent.clone();
         SshClient {
@@ -285,7 +297,9 @@ async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
         why: why.to_owned(),
     };
     let found: Vec<SocketAddr> = match looked_up {
-        Ok(found) => found.collect(),
+        Ok(found) => found
+            .filter(|it| is_of_family(*it, destination.dial.family))
+            .collect(),
         Err(error) => {
             let text = error.to_string();
             let why = text.rsplit_once(": ").map_or(text.as_str(), |(_, why)| why);
@@ -294,9 +308,18 @@ async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
     };
     let count = u32::try_from(found.len()).unwrap_or(u32::MAX).max(1);
     let share = destination.connect_timeout / count;
-    let mut last = no_address("the name has no address");
+    let mut last = no_address(match destination.dial.family {
+        AddressFamily::Any => "the name has no address",
+        AddressFamily::Inet => {
+            "the name has no IPv4 address, and `AddressFamily inet` allows no other"
+        }
+        AddressFamily::Inet6 => {
+            "the name has no IPv6 address, and `AddressFamily inet6` allows no other"
+        }
+    });
+    let local = local_ends(destination).await?;
     for place in found {
-        last = match timeout(share, TcpStream::connect(place)).await {
+        last = match timeout(share, connect_from(destination, &local, place)).await {
             Ok(Ok(socket)) => {
                 // Interactive input and small commands must not wait for more bytes.
                 socket.set_nodelay(true).ok();
@@ -319,17 +342,79 @@ async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
     Err(last)
 }
 
-fn config(destination: &Destination, known: &KnownHostEntries) -> Config {
-    Config {
+fn is_of_family(address: SocketAddr, family: AddressFamily) -> bool {
+    match family {
+        AddressFamily::Any => true,
+        AddressFamily::Inet => address.is_ipv4(),
+        AddressFamily::Inet6 => address.is_ipv6(),
+    }
+}
+
+/// Returns the addresses of `BindAddress`; none if the system chooses.
+async fn local_ends(destination: &Destination) -> Result<Vec<SocketAddr>, ConnectFailure> {
+    let Some(name) = &destination.dial.bind_address else {
+        return Ok(Vec::new());
+    };
+    let wrong = |why: String| {
+        let why = format!("`BindAddress {name}` of ssh_config is not usable: {why}");
+        broken_connection(destination, why)
+    };
+    let found = tokio::net::lookup_host((name.as_str(), 0)).await;
+    let found = found.map_err(|error| wrong(fs::os_message(&error).to_lowercase()))?;
+    Ok(found.collect())
+}
+
+/// Connects to an address from the local end that the configuration states.
+async fn connect_from(
+    destination: &Destination,
+    local: &[SocketAddr],
+    place: SocketAddr,
+) -> std::io::Result<TcpStream> {
+    let dial = &destination.dial;
+    if dial.bind_address.is_none() && dial.bind_interface.is_none() {
+        return TcpStream::connect(place).await;
+    }
+    let socket = if place.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    if dial.bind_address.is_some() {
+        let own = local.iter().find(|own| own.is_ipv4() == place.is_ipv4());
+        let missing = || std::io::Error::other("`BindAddress` has no address of this kind");
+        socket.bind(*own.ok_or_else(missing)?)?;
+    }
+    if let Some(interface) = &dial.bind_interface {
+        bind_to_interface(&socket, interface)?;
+    }
+    socket.connect(place).await
+}
+
+#[cfg(target_os = "linux")]
+fn bind_to_interface(socket: &TcpSocket, interface: &str) -> std::io::Result<()> {
+    socket.bind_device(Some(interface.as_bytes()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind_to_interface(_socket: &TcpSocket, _interface: &str) -> std::io::Result<()> {
+    Err(std::io::Error::other(
+        "`BindInterface` is only supported on Linux; use `BindAddress`",
+    ))
+}
+
+fn config(destination: &Destination, known: &KnownHostEntries) -> Result<Config, String> {
+    let mut preferred = preferred_algorithms(destination, known);
+    algorithms::apply(&destination.algorithms, &mut preferred)?;
+    Ok(Config {
         client_id: SshId::Standard("SSH-2.0-unfurl".into()),
         window_size: WINDOW_BYTES,
         channel_buffer_size: CHANNEL_MESSAGES,
-        preferred: preferred_algorithms(destination, known),
+        preferred,
         keepalive_interval: destination.keepalive.filter(|it| !it.is_zero()),
-        keepalive_max: MAX_UNANSWERED_KEEPALIVES,
+        keepalive_max: destination.keepalive_max,
         nodelay: true,
         ..Config::default()
-    }
+    })
 }
 
 /// Returns the preferred algorithms.
@@ -371,10 +456,19 @@ fn handshake_failure(destination: &Destination, error: &russh::Error) -> Connect
             };
         }
         russh::Error::NoCommonAlgo { kind, theirs, .. } => {
+            let advice = match algorithms::setting_for(kind, theirs) {
+                Some(setting) => format!(
+                    "update its SSH server, or accept an old algorithm with the line `{setting}` in the section of this \
+                     host in `~/.ssh/config`"
+                ),
+                None => {
+                    "none of them is available here; use the program `ssh` for this host".to_owned()
+                }
+            };
             return ConnectFailure::Incompatible {
                 host: display_name(destination),
                 why: format!(
-                    "the host offers no safe {kind:?} algorithm, only {}",
+                    "the host offers no safe {kind:?} algorithm, only {}; {advice}",
                     theirs.join(", ")
                 ),
             };

@@ -28,6 +28,8 @@ pub(in crate::host) struct Connection {
     /// The host and port, for messages.
     pub(super) host: String,
     forwards_agent: bool,
+    /// The variables that each session gets.
+    environment: Vec<(String, String)>,
     /// The connection to the jump host that carries this one.
     pub(super) jump_host: Option<Arc<Self>>,
     pub(super) proxy: Option<ProxyCommand>,
@@ -64,6 +66,7 @@ impl Connection {
             client_state,
             host: display_name(destination),
             forwards_agent: destination.forward_agent && destination.identities.agent.is_some(),
+            environment: destination.environment.clone(),
             jump_host: None,
             proxy: None,
             running: Mutex::default(),
@@ -80,10 +83,18 @@ impl Connection {
         self.forwards_agent
     }
 
-    /// Opens a session. The caller must close it.
+    /// Opens a session with the variables of `SendEnv` and `SetEnv`. The caller must close it.
+    ///
+    /// A host that does not accept a variable ignores it.
     pub(super) async fn open_session(&self) -> Result<Channel<Msg>, SessionError> {
         match self.handle.channel_open_session().await {
-            Ok(channel) => Ok(channel),
+            Ok(channel) => {
+                for (name, value) in &self.environment {
+                    let sent = channel.set_env(false, name.as_str(), value.as_str()).await;
+                    sent.map_err(|_| SessionError::Lost)?;
+                }
+                Ok(channel)
+            }
             Err(russh::Error::ChannelOpenFailure(_)) => Err(SessionError::Refused),
             Err(_) => Err(SessionError::Lost),
         }

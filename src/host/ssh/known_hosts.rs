@@ -80,6 +80,11 @@ impl KnownHostName {
         }
     }
 
+    /// Returns the name as files state it, with a port other than 22.
+    pub(super) fn full(&self) -> &str {
+        &self.name
+    }
+
     fn host(&self) -> &str {
         self.host_only.as_deref().unwrap_or(&self.name)
     }
@@ -98,7 +103,8 @@ impl KnownHostEntries {
         known
     }
 
-    fn add(&mut self, file: &Path, text: &str, name: &KnownHostName) {
+    /// Adds the lines of a text that are about a host. `file` is their source in messages.
+    pub(super) fn add(&mut self, file: &Path, text: &str, name: &KnownHostName) {
         for (index, line) in text.lines().enumerate() {
             let Some((marker, hosts, key)) = split_fields(line) else {
                 continue;

@@ -13,6 +13,7 @@ mod failure;
 mod idle_shells;
 mod keys;
 mod known_hosts;
+mod known_hosts_command;
 mod pool;
 
 pub(super) use client::pipe_channel;

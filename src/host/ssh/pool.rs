@@ -559,6 +559,10 @@ fn can_share_connection(one: &Destination, other: &Destination) -> bool {
         && one.identities == other.identities
         && one.host_key_alias == other.host_key_alias
         && one.host_key_algorithms == other.host_key_algorithms
+        && one.algorithms == other.algorithms
+        && one.known_hosts_command == other.known_hosts_command
+        && one.environment == other.environment
+        && one.dial == other.dial
         && one.known_hosts == other.known_hosts
         && one.host_key_policy == other.host_key_policy
         && one.forward_agent == other.forward_agent

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use crate::diagnostic::{Diagnostic, SourcePosition, Sources, Span};
+use crate::diagnostic::{Diagnostic, Severity, SourcePosition, Sources, Span};
 
 /// A problem in an `ssh_config` file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +59,14 @@ pub enum ConfigProblem {
     /// The criterion exists in newer versions of OpenSSH but is not supported here.
     #[error("the criterion `{0}` is not supported; its block is never used")]
     UnsupportedCriterion(String),
+    /// The option has no effect here, although OpenSSH has it. Only verbose output says so.
+    #[error("`{0}` has no effect here")]
+    NoEffect(String),
+    /// The value would trust any key of a host.
+    #[error(
+        "`StrictHostKeyChecking {0}` counts as `accept-new`: keys of unknown hosts are stored, and a changed key is refused"
+    )]
+    NotStrict(String),
     /// The option exists in OpenSSH but is not supported here.
     #[error("`{0}` is not supported; it is ignored")]
     Unsupported(String),
@@ -92,6 +100,13 @@ impl Error {
     /// Returns an error diagnostic that shows the line.
     pub fn diagnostic(&self) -> Diagnostic {
         self.shown_by(Diagnostic::error)
+    }
+
+    /// Returns a note that shows the line.
+    pub fn note(&self) -> Diagnostic {
+        let mut note = self.shown_by(Diagnostic::warning);
+        note.severity = Severity::Note;
+        note
     }
 
     /// Returns a warning diagnostic that shows the line.

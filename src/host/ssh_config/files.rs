@@ -40,6 +40,8 @@ pub enum SshConfigFiles {
 pub struct SshConfig {
     pub(super) files: Vec<ConfigFile>,
     warnings: Vec<Error>,
+    /// The options that have no effect here.
+    notes: Vec<Error>,
     sources: Sources,
 }
 
@@ -145,6 +147,11 @@ impl SshConfig {
     /// Returns the warnings about the files.
     pub fn warnings(&self) -> &[Error] {
         &self.warnings
+    }
+
+    /// Returns the places of options that OpenSSH has and that have no effect here.
+    pub fn notes(&self) -> &[Error] {
+        &self.notes
     }
 
     /// Returns the texts of the files, for diagnostics.
@@ -318,6 +325,10 @@ impl ConfigReader<'_> {
             }
             _ => {}
         }
+        if keyword == "stricthostkeychecking" && is_lax(line.rest) {
+            let problem = ConfigProblem::NotStrict(line.rest.to_owned());
+            self.config.warnings.push(at.error(problem));
+        }
         if let Some(setting) = OptionSetting::read(&keyword, line) {
             return setting.map(|setting| Some(ParsedLine::Item(ConfigItem::Set(setting))));
         }
@@ -327,7 +338,10 @@ impl ConfigReader<'_> {
         }
         let ignored = self.ignored.as_deref();
         let is_ignored = ignored.is_some_and(|names| pattern::matches_host(&keyword, names));
-        if !keyword::is_known(&keyword) && !is_ignored {
+        if keyword::is_known(&keyword) {
+            let problem = ConfigProblem::NoEffect(line.keyword.to_owned());
+            self.config.notes.push(at.error(problem));
+        } else if !is_ignored {
             let problem = ConfigProblem::Unknown(line.keyword.to_owned());
             self.config.warnings.push(at.error(problem));
         }
@@ -384,6 +398,12 @@ impl ConfigReader<'_> {
         }
         Ok(files)
     }
+}
+
+/// Returns true if a value of `StrictHostKeyChecking` accepts any key.
+fn is_lax(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    ["no", "off", "false"].contains(&value.as_str())
 }
 
 /// The parsed content of any line.

@@ -34,6 +34,28 @@ pub struct SshOptions {
     pub host_key_alias: Option<String>,
     /// `HostKeyAlgorithms`, a list that may begin with `+`, `-` or `^`.
     pub host_key_algorithms: Option<String>,
+    /// `KexAlgorithms`, `Ciphers` and `MACs`, lists that may begin with `+`, `-` or `^`.
+    pub kex_algorithms: Option<String>,
+    pub ciphers: Option<String>,
+    pub macs: Option<String>,
+    /// `PubkeyAcceptedAlgorithms`, a list of the same form.
+    pub pubkey_algorithms: Option<String>,
+    /// The patterns of `SendEnv`, without those that a later line has removed.
+    pub send_env: Vec<String>,
+    /// The variables of the first `SetEnv` line.
+    pub set_env: Option<Vec<(String, String)>>,
+    pub address_family: Option<AddressFamily>,
+    pub bind_address: Option<String>,
+    pub bind_interface: Option<String>,
+    /// `PreferredAuthentications`, a list of methods.
+    pub preferred_authentications: Option<String>,
+    pub pubkey_authentication: Option<bool>,
+    pub password_authentication: Option<bool>,
+    pub keyboard_interactive_authentication: Option<bool>,
+    pub batch_mode: Option<bool>,
+    /// `KnownHostsCommand`, with placeholders not yet replaced.
+    pub known_hosts_command: Option<String>,
+    pub server_alive_count_max: Option<u32>,
     pub canonicalize: Option<Canonicalize>,
     pub canonical_domains: Option<Vec<String>>,
     pub canonicalize_max_dots: Option<u32>,
@@ -43,6 +65,15 @@ pub struct SshOptions {
     pub(super) host_name: Option<String>,
     /// Whether `ProxyJump none` was found, after which other `ProxyJump` lines are ignored.
     pub(super) no_jumps: bool,
+}
+
+/// The kind of addresses that connections use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AddressFamily {
+    #[default]
+    Any,
+    Inet,
+    Inet6,
 }
 
 /// Whether programs on the host may use an SSH agent.

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use super::error::ConfigProblem;
 use super::line::{ConfigLine, words};
-use super::options::{Canonicalize, ForwardAgent, Jump, Proxy, SshOptions, Strictness};
+use super::options::{
+    AddressFamily, Canonicalize, ForwardAgent, Jump, Proxy, SshOptions, Strictness,
+};
 use super::time;
 use crate::host::HostParts;
+use crate::text::Glob;
 
 /// A parsed option that sets its value, unless an earlier line has done so.
 #[derive(Clone)]
@@ -54,6 +57,33 @@ impl OptionSetting {
             "userknownhostsfile" => first(value.files(), |to| &mut to.user_known_hosts),
             "globalknownhostsfile" => first(value.files(), |to| &mut to.global_known_hosts),
             "stricthostkeychecking" => first(value.strictness(), |to| &mut to.strict_host_keys),
+            "kexalgorithms" => first(value.word(), |to| &mut to.kex_algorithms),
+            "ciphers" => first(value.word(), |to| &mut to.ciphers),
+            "macs" => first(value.word(), |to| &mut to.macs),
+            "pubkeyacceptedalgorithms" | "pubkeyacceptedkeytypes" => {
+                first(value.word(), |to| &mut to.pubkey_algorithms)
+            }
+            "sendenv" => value.words().map(send_env),
+            "setenv" => first(value.assignments(), |to| &mut to.set_env),
+            "addressfamily" => first(value.address_family(), |to| &mut to.address_family),
+            "bindaddress" => first(value.word(), |to| &mut to.bind_address),
+            "bindinterface" => first(value.word(), |to| &mut to.bind_interface),
+            "preferredauthentications" => {
+                first(value.word(), |to| &mut to.preferred_authentications)
+            }
+            "pubkeyauthentication" | "dsaauthentication" => {
+                first(value.pubkey_switch(), |to| &mut to.pubkey_authentication)
+            }
+            "passwordauthentication" => first(value.flag(), |to| &mut to.password_authentication),
+            "kbdinteractiveauthentication"
+            | "challengeresponseauthentication"
+            | "skeyauthentication"
+            | "tisauthentication" => first(value.flag(), |to| {
+                &mut to.keyboard_interactive_authentication
+            }),
+            "batchmode" => first(value.flag(), |to| &mut to.batch_mode),
+            "knownhostscommand" => first(value.command(), |to| &mut to.known_hosts_command),
+            "serveralivecountmax" => first(value.number(), |to| &mut to.server_alive_count_max),
             "hostkeyalgorithms" => first(value.word(), |to| &mut to.host_key_algorithms),
             "hostkeyalias" => first(value.word(), |to| &mut to.host_key_alias),
             "canonicalizehostname" => first(value.canonicalize(), |to| &mut to.canonicalize),
@@ -119,6 +149,21 @@ fn each_once(
         })
     };
     item.map(set)
+}
+
+/// Adds patterns of variables, and removes those that match a pattern after `-`.
+fn send_env(patterns: Vec<String>) -> OptionSetting {
+    OptionSetting::new(move |to| {
+        for pattern in &patterns {
+            match pattern.strip_prefix('-') {
+                Some(removed) => {
+                    let removed = Glob::without_brackets(removed);
+                    to.send_env.retain(|known| !removed.matches(known));
+                }
+                None => to.send_env.push(pattern.clone()),
+            }
+        }
+    })
 }
 
 fn proxy_jump(jumps: Vec<Jump>) -> OptionSetting {
@@ -250,6 +295,34 @@ impl OptionValue<'_> {
             }),
         };
         self.parse_word(read, "`yes`, `no`, `ask`, `off` or `accept-new`")
+    }
+
+    fn address_family(&self) -> Result<AddressFamily, ConfigProblem> {
+        let read = |text: &str| match text.to_ascii_lowercase().as_str() {
+            "any" => Some(AddressFamily::Any),
+            "inet" => Some(AddressFamily::Inet),
+            "inet6" => Some(AddressFamily::Inet6),
+            _ => None,
+        };
+        self.parse_word(read, "`any`, `inet` or `inet6`")
+    }
+
+    /// Parses `PubkeyAuthentication`, which has two further words for yes.
+    fn pubkey_switch(&self) -> Result<bool, ConfigProblem> {
+        let read = |text: &str| match text.to_ascii_lowercase().as_str() {
+            "unbound" | "host-bound" => Some(true),
+            text => flag(text),
+        };
+        self.parse_word(read, "`yes`, `no`, `unbound` or `host-bound`")
+    }
+
+    /// Parses words of the form `NAME=VALUE`.
+    fn assignments(&self) -> Result<Vec<(String, String)>, ConfigProblem> {
+        let read = |word: String| match word.split_once('=') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => Err(self.invalid(&word, "`NAME=VALUE`")),
+        };
+        self.words()?.into_iter().map(read).collect()
     }
 
     fn canonicalize(&self) -> Result<Canonicalize, ConfigProblem> {

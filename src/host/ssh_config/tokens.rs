@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use sha1::{Digest as _, Sha1};
 
 use super::context::LocalUser;
+use super::line::words;
 use crate::host::names::{is_shell_word, shown};
 use crate::system::user;
 use crate::value::hex;
+
+/// The character before the letter of a placeholder that only the host key gives.
+pub(crate) const KEY_TOKEN: char = '\u{1}';
 
 /// The reasons why placeholders cannot be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +74,23 @@ impl Tokens<'_> {
             'h' | 'k' | 'n' | 'p' | 'r' => self.shell_value(token, text),
             _ => Ok(None),
         })
+    }
+
+    /// Expands the words of a `KnownHostsCommand`, which runs without a shell.
+    ///
+    /// Placeholders for the key become [`KEY_TOKEN`] and their letter.
+    pub fn known_hosts_command(&self, text: &str) -> Result<Vec<String>, TokenError> {
+        let expand = |word: String| {
+            replace(&word, |token| match token {
+                'H' | 'I' | 'K' | 'f' | 't' => Ok(Some(format!("{KEY_TOKEN}{token}"))),
+                token => Ok(self.token_value(token)),
+            })
+        };
+        words(text)
+            .unwrap_or_default()
+            .into_iter()
+            .map(expand)
+            .collect()
     }
 
     /// Expands a part of `ProxyJump`, which is no shell text.

@@ -11,6 +11,7 @@ mod passwords;
 mod people;
 mod raw;
 mod routes;
+mod ssh_options;
 pub(crate) mod sshd;
 mod states;
 mod transport;

@@ -48,7 +48,16 @@ impl Drop for Sudoer {
 fn over(command: &str, sshd: &Sshd, count: u8, user: &str) -> Vec<String> {
     let known = sshd.path("known_hosts").display().to_string();
     let hosts = hosts(sshd, count);
-    let words = [command, "--no-ssh-config", "-a", "-k", "-u", user, "-H", &hosts];
+    let words = [
+        command,
+        "--no-ssh-config",
+        "-a",
+        "-k",
+        "-u",
+        user,
+        "-H",
+        &hosts,
+    ];
     let words = words.iter().chain(&["--known-hosts", &known]);
     words.map(|word| (*word).to_owned()).collect()
 }
@@ -81,13 +90,20 @@ fn sudo_with_a_password_works_in_parallel_and_nobody_sees_the_password() {
     let env = TestEnv::new();
     let words = |more: &[&str], command: &str| {
         let words = over("run", &sshd, 3, &sudoer.person.0);
-        with(with(words, &["-P", "--sudo"]), &[more, &["--", command]].concat())
+        with(
+            with(words, &["-P", "--sudo"]),
+            &[more, &["--", command]].concat(),
+        )
     };
     let asked = words(&["--ask-password", "--ask-sudo-password"], WATCH);
     let both = [Person::PASSWORD, Person::PASSWORD];
     let run = answered(&env, "", &both, &asked).succeeds();
     assert_eq!(run.stdout.matches("] found 0 as 0\n").count(), 3, "{run}");
-    assert_eq!(run.stderr.matches("password of the hosts:").count(), 2, "{run}");
+    assert_eq!(
+        run.stderr.matches("password of the hosts:").count(),
+        2,
+        "{run}"
+    );
     assert!(!run.all().contains(Person::PASSWORD), "{run}");
     // The login password is tried for `sudo`. Commands of this machine do not inherit the variable.
     let export = format!("export UNFURL_SSH_PASSWORD='{}'", Person::PASSWORD);
@@ -114,7 +130,10 @@ fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     let key = sshd.path("id").display().to_string();
     let words = |more: &[&str]| {
         let words = over("run", &sshd, 2, &sudoer.person.0);
-        with(with(words, &["--sudo", "-i", &key]), &[more, &["--", "id -u"]].concat())
+        with(
+            with(words, &["--sudo", "-i", &key]),
+            &[more, &["--", "id -u"]].concat(),
+        )
     };
     let run = answered(&env, "", &["wrong", Person::PASSWORD], &words(&[])).succeeds();
     assert_eq!(run.stdout.matches("] 0\n").count(), 2, "{run}");
@@ -122,7 +141,11 @@ fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     assert_eq!(sudoer.refusals(), 1);
     // No answer follows for the second host either, so nothing is left to be tried there.
     let run = answered(&env, "", &["wrong"], &words(&["-w"])).exits(1);
-    assert_eq!(run.stderr.matches("sudo password of").count() > 1, true, "{run}");
+    assert_eq!(
+        run.stderr.matches("sudo password of").count() > 1,
+        true,
+        "{run}"
+    );
     assert_eq!(sudoer.refusals(), 2);
     let state = over("state", &sshd, 2, &sudoer.person.0);
     let mut state = with(state, &["-i", &key, "--sudo", "--approve"]);
@@ -165,8 +188,11 @@ fn passwords_come_from_files_commands_inventories_tasks_and_the_environment() {
     is_root(env.unfurl(words(&["--sudo-password-file", "sudo"])));
     is_root(env.unfurl(words(&["--sudo-password-command", "cat sudo"])));
     let run = env.unfurl(words(&["--sudo-password-command", "echo no >&2; exit 3"]));
-    run.exits(1).says(&["sudo password of the hosts failed: exit code 3: no"]);
-    let run = env.unfurl(words(&["--sudo-password-file", "nowhere"])).exits(2);
+    run.exits(1)
+        .says(&["sudo password of the hosts failed: exit code 3: no"]);
+    let run = env
+        .unfurl(words(&["--sudo-password-file", "nowhere"]))
+        .exits(2);
     run.says(&["nowhere"]);
     let (host, port) = ("127.0.0.1", sshd.port);
     env.write(
