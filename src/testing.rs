@@ -53,9 +53,10 @@ pub mod host {
         Action, ActionRequest, ActionResult, Address, Background, BecomeUser, CallControl,
         CapturedOutput, ChainContext, ChainExecutor, ChainNote, ChainProgress, ChainSpec,
         ChangeOutput, Command, ConnectionPool, Container, Content, DEFAULT_PORT, Destination,
-        ExecutorChain, ExecutorEnvironment, Exit, Forward, ForwardEndpoint, Get, HostKeyPolicy,
-        HostParts, Location, LocationError, PoolLimits, Program, PromptAnswer, Put, Question,
-        ReadOutput, Route, RunOutput, Secret, Spread, StopLevel, Stream, Terminal, TransferOutput,
+        ExecutorChain, ExecutorEnvironment, Exit, Forward, ForwardEndpoint, Get, GetSettings,
+        HostKeyPolicy, HostParts, Location, LocationError, PoolLimits, Program, PromptAnswer, Put,
+        PutSettings, Question, ReadOutput, Route, RunOutput, Secret, Spread, StopLevel, Stream,
+        Terminal, TransferOutput,
     };
     /// Items of the crate's module `host::resolver`, re-exported for tests.
     pub mod resolver {
@@ -77,7 +78,7 @@ pub mod host {
     }
     /// Items of the crate's module `host::inventory`, re-exported for tests.
     pub mod inventory {
-        pub use crate::host::inventory::{ConnectionMethod, Inventory};
+        pub use crate::host::inventory::{ConnectionMethod, Inventory, InventoryFormat};
     }
     /// Items of the crate's module `host::ssh_config`, re-exported for tests.
     pub mod ssh_config {

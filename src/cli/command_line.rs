@@ -27,6 +27,7 @@ use super::commands::hosts::RunHostsArgs;
 use super::commands::hosts::ShellArgs;
 use super::commands::import::ImportArgs;
 use super::commands::init::InitArgs;
+use super::commands::inventory::HostsArgs;
 use super::commands::lock::LockCommand;
 use super::commands::man::ManArgs;
 use super::commands::merge_driver::MergeDriverArgs;
@@ -93,6 +94,7 @@ pub(super) enum Command {
     State(StateArgs),
     Op(OpArgs),
     Fact(FactArgs),
+    Hosts(HostsArgs),
     Put(PutArgs),
     Get(GetArgs),
     Reboot(RebootArgs),

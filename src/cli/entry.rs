@@ -12,8 +12,8 @@ use super::args::format::HostOutput;
 use super::command_line::{Cli, Command, definition};
 use super::commands::{
     add, clone, commit, completions, doctor, drift, explain, export, fact, forward, git, history,
-    home, hosts, import, init, job, lock, man, merge_driver, op, plan, recover, replay, run, state,
-    status, task, transfer, trust, validate,
+    home, hosts, import, init, inventory, job, lock, man, merge_driver, op, plan, recover, replay,
+    run, state, status, task, transfer, trust, validate,
 };
 use super::completion::{self, COMPLETE_COMMAND};
 use super::limits;
@@ -207,6 +207,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Task(args) => task::task(&args, definition, cx),
         Command::State(args) => state::state(&args, cx),
         Command::Fact(args) => fact::fact(&args, cx),
+        Command::Hosts(args) => inventory::list_hosts(&args, cx),
         Command::Op(args) => op::op(&args, cx),
         Command::Explain(args) => explain::explain(args, cx),
         Command::History(args) => match &args.action {
@@ -222,10 +223,7 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::GitStatus(args) => git::git_status(&args, cx),
         Command::GitSetup(args) => super::commands::git_setup::git_setup(&args, cx),
         Command::MergeDriver(args) => merge_driver::merge_driver(&args, cx),
-        Command::Schema { of } => {
-            cx.output.json(&schema::schema(of));
-            Ok(0)
-        }
+        Command::Schema { of } => Ok(print_schema(of, &cx.output)),
         Command::Lock { action } => lock::lock(&action, cx),
         Command::Schedule(args) => super::commands::schedule::schedule(&args, cx),
         Command::Serve(args) => super::commands::serve::serve(&args, cx),
@@ -243,6 +241,12 @@ fn run_command(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Completions(args) => completions::completions(&args, cx),
         Command::Man(args) => man::man(&args, definition(), &cx.output),
     }
+}
+
+/// Prints a schema and returns the exit code.
+fn print_schema(of: schema::SchemaKind, output: &Output) -> u8 {
+    output.json(&schema::schema(of));
+    0
 }
 
 /// Prints the version and returns the exit code. `remote` also names the version of the runtime.

@@ -21,7 +21,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Hosts and states",
         &[
-            "task", "state", "op", "fact", "put", "get", "shell", "forward", "reboot",
+            "task", "state", "op", "fact", "hosts", "put", "get", "shell", "forward", "reboot",
         ],
     ),
     (

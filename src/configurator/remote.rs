@@ -227,6 +227,7 @@ impl UploadedScript {
             source: Content::Path(base.join(&self.path)),
             target: format!("{}/{}", self.folder, self.path),
             mode: Some(SCRIPT_MODE),
+            settings: crate::host::PutSettings::default(),
             time_limit: None,
         })
     }

@@ -436,7 +436,8 @@ impl PasswordState {
             }
             location => location.clone(),
         };
-        let chain = self.user.clone().map(|user| {
+        let user = self.user.as_ref().or(request.become_user.as_ref());
+        let chain = user.cloned().map(|user| {
             let password = match &location {
                 Location::Ssh(destination) => destination.sudo_password.clone(),
                 Location::Local | Location::Container(_) => {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::change::Change;
 use super::fact::Fact;
 use super::{
-    CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, PrivateWork, ProgramInput, Secret,
-    Variables,
+    CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, GetSettings, PrivateWork, ProgramInput,
+    PutSettings, Secret, Variables,
 };
 use crate::value::{REDACTED, Redactor, Secrets};
 
@@ -58,6 +58,8 @@ pub struct Put {
     /// The permission bits of the files. None keeps those of the source; [`Content::Bytes`] gets
     /// those of a new file.
     pub mode: Option<u32>,
+    #[serde(default)]
+    pub settings: PutSettings,
     pub time_limit: Option<Duration>,
 }
 
@@ -82,6 +84,8 @@ pub struct Get {
     /// The maximum number of bytes of all files together; 10 GiB if none.
     #[serde(default)]
     pub max_bytes: Option<u64>,
+    #[serde(default)]
+    pub settings: GetSettings,
     pub time_limit: Option<Duration>,
 }
 
@@ -424,6 +428,7 @@ mod tests {
             source: Content::Bytes(b"written".to_vec()),
             target: "x".to_owned(),
             mode: None,
+            settings: PutSettings::default(),
             time_limit: None,
         };
         let secrets = [

@@ -8,7 +8,8 @@ use super::transfer_files::{
     Error, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name, local_target,
     walk,
 };
-use super::{Content, Get, Put};
+use super::transfer_globs::expand_local;
+use super::{Content, Exit, Get, Put, PutSettings};
 use crate::system::env::Env;
 use crate::system::fs;
 
@@ -18,17 +19,46 @@ const NEW_FILE_MODE: u32 = 0o644;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// The number and total size of transferred files.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct TransferCount {
     pub(super) files: u64,
     pub(super) bytes: u64,
+    /// The entries that only the target of a mirrored folder has.
+    pub(super) surplus: Vec<String>,
+}
+
+impl TransferCount {
+    /// Returns the count of a single file.
+    pub(super) fn of_file(bytes: u64) -> Self {
+        Self {
+            files: 1,
+            bytes,
+            surplus: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.surplus.extend(other.surplus);
+    }
 }
 
 /// Performs a [`Put`] whose target is the local machine.
 pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
+    if put.settings != PutSettings::default() {
+        let exit = "on this machine, copies have neither owner, mirror, comparison nor resumption; use a command";
+        return Err(Error::Exit(Exit::Failed(exit.to_owned())));
+    }
     let target = from_home(&put.target);
     match &put.source {
-        Content::Path(path) => copy(path, &target, put.mode, None),
+        Content::Path(path) => {
+            let mut count = TransferCount::default();
+            for path in expand_local(path)? {
+                count.add(copy(&path, &target, put.mode, None)?);
+            }
+            Ok(count)
+        }
         Content::Bytes(bytes) => {
             if put.target.ends_with('/') || fs::is_dir(&target) {
                 return Err(Error::NoName(put.target.clone()));
@@ -37,7 +67,7 @@ pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
             let mode = put.mode.unwrap_or(NEW_FILE_MODE);
             let target = NewFile::create(&target, NewFileMode::Exact(mode), &no_limits())?;
             let bytes = copy_file(&source, target, "the text")?;
-            Ok(TransferCount { files: 1, bytes })
+            Ok(TransferCount::of_file(bytes))
         }
     }
 }
@@ -128,12 +158,14 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::host::GetSettings;
 
     fn put_of(source: Content, target: &Path) -> Put {
         Put {
             source,
             target: target.display().to_string(),
             mode: None,
+            settings: PutSettings::default(),
             time_limit: None,
         }
     }
@@ -150,7 +182,7 @@ mod tests {
         std::fs::set_permissions(from.join("b"), mode).unwrap();
         let to = folder.path().join("to");
         let count = put(&put_of(Content::Path(from), &to)).unwrap();
-        assert_eq!(count, TransferCount { files: 2, bytes: 6 });
+        assert_eq!((count.files, count.bytes), (2, 6));
         assert_eq!(std::fs::read(to.join("deep/er/a")).unwrap(), b"one");
         assert!(to.join("empty").is_dir());
         let mode = std::fs::metadata(to.join("b")).unwrap().permissions();
@@ -159,6 +191,7 @@ mod tests {
             source: to.join("b").display().to_string(),
             target: folder.path().to_owned(),
             max_bytes: None,
+            settings: GetSettings::default(),
             time_limit: None,
         };
         assert_eq!(get(&back).unwrap().files, 1);

@@ -85,6 +85,7 @@ impl ActionResult {
                 exit,
                 files: 0,
                 bytes: 0,
+                surplus: Vec::new(),
                 elapsed: Duration::ZERO,
             }),
             Action::Read(_) => Self::Read(ReadOutput {
@@ -170,6 +171,9 @@ pub struct TransferOutput {
     pub files: u64,
     /// The total size of these files.
     pub bytes: u64,
+    /// The entries that the mirrored folder lacks: deleted from the target, or only named in a dry run.
+    #[serde(default)]
+    pub surplus: Vec<String>,
     pub elapsed: Duration,
 }
 

@@ -22,7 +22,7 @@ impl ConnectionPool {
         self.perform_as(location, None, action, call).await
     }
 
-    /// Performs an action; facts and changes as the user of a login, if there is one.
+    /// Performs an action; facts, changes and transfers as the user of a login, if there is one.
     pub async fn perform_as(
         &self,
         location: &Location,
@@ -61,9 +61,9 @@ impl ConnectionPool {
             (Location::Local, _) => {
                 ActionResult::Transfer(transfer::transfer_locally(action).await)
             }
-            _ => {
-                ActionResult::Transfer(transfer::transfer_remotely(&transport, action, call).await)
-            }
+            _ => ActionResult::Transfer(
+                transfer::transfer_remotely(&transport, login, action, call).await,
+            ),
         }
     }
 }

@@ -3,8 +3,9 @@
 
 use super::download_limits::DownloadLimits;
 use super::sftp::Sftp;
-use super::shell_fs::ShellFs;
+use super::shell_fs::{FsLogin, ShellFs};
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource};
+use super::transfer_settings::PutSettings;
 use super::transport::Transport;
 
 /// Access to the files of another location.
@@ -14,8 +15,8 @@ pub(super) enum RemoteFs<'a> {
 }
 
 impl<'a> RemoteFs<'a> {
-    pub(super) fn shell(transport: &'a Transport) -> Self {
-        Self::Shell(ShellFs::new(transport))
+    pub(super) fn shell(transport: &'a Transport, login: Option<FsLogin>) -> Self {
+        Self::Shell(ShellFs::new(transport, login))
     }
 
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.
@@ -60,22 +61,37 @@ impl<'a> RemoteFs<'a> {
         &self,
         source: UploadSource,
         target: &str,
-        mode: Option<u32>,
+        (mode, settings): (Option<u32>, &PutSettings),
     ) -> Result<u64, Error> {
         match self {
             Self::Sftp(sftp) => sftp.put(source, target, mode).await,
-            Self::Shell(programs) => programs.put(&source, target, mode).await,
+            Self::Shell(programs) => programs.put(source, target, (mode, settings)).await,
         }
     }
 
     /// Reads a file into a local one and returns its length in bytes.
-    pub(super) async fn get(&self, path: &str, into: NewFile) -> Result<(NewFile, u64), Error> {
+    ///
+    /// A `kept` length is what an interrupted download has left; only shell programs can go on from there.
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        into: NewFile,
+        kept: u64,
+    ) -> Result<(NewFile, u64), Error> {
         match self {
             Self::Sftp(sftp) => sftp.get(path, into).await,
             Self::Shell(programs) => {
-                let length = programs.get(path, &into).await?;
+                let length = programs.get(path, &into, kept).await?;
                 Ok((into, length))
             }
+        }
+    }
+
+    /// Returns the SHA-256 digest of a file, which only shell programs can compute.
+    pub(super) async fn digest(&self, path: &str) -> Result<Option<String>, Error> {
+        match self {
+            Self::Sftp(_) => Ok(None),
+            Self::Shell(programs) => programs.digest(path).await.map(Some),
         }
     }
 

@@ -16,6 +16,8 @@ pub struct ActionRequest {
     pub chain: Option<Arc<ExecutorChain>>,
     /// The login of the user whose shell reads facts or makes changes; none for the user of the location.
     pub login: Option<Arc<ShellLogin>>,
+    /// The user to act as by `sudo`, if the driver that starts the action knows no other.
+    pub become_user: Option<String>,
     /// The host name for the executors, if not that of the location.
     pub host: Option<String>,
     /// The rank of the host, counted from 0, and the number of hosts, for executors that spread
@@ -40,6 +42,7 @@ impl ActionRequest {
             action,
             chain: None,
             login: None,
+            become_user: None,
             host: None,
             rank: (0, 1),
             restart: None,

@@ -18,6 +18,11 @@ use crate::value::Value;
 pub trait HostResolver: Debug {
     /// Returns the location of a host string. `user` applies if the string names none.
     fn locate(&self, host: &str, user: Option<&str>) -> Result<Location, LocationError>;
+
+    /// Checks a host string without any look-up, before anything is done for other hosts.
+    fn check(&self, _host: &str) -> Result<(), LocationError> {
+        Ok(())
+    }
 }
 
 /// The services for a run over hosts.
@@ -57,10 +62,26 @@ pub enum RoleLookup {
 pub trait RoleSource: Debug {
     fn hosts_of(&self, role: &str) -> RoleLookup;
 
+    /// Returns the login of a host as an inventory states it. None if no inventory has the host.
+    fn host_login(&self, _host: &str) -> Option<HostLogin> {
+        None
+    }
+
     /// Returns the data of a host as a map, which templates read as `data`.
     fn host_data(&self, _host: &str) -> Option<Value> {
         None
     }
+}
+
+/// The login of a host in an inventory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostLogin {
+    /// The name of the host in the inventory.
+    pub name: Option<String>,
+    pub user: Option<String>,
+    pub port: Option<u16>,
+    /// The user that commands run as, if not the one who logs in.
+    pub become_user: Option<String>,
 }
 
 /// A [`RoleSource`] that knows no roles.

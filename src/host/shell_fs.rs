@@ -1,14 +1,19 @@
 //! The files of another location through shell programs, for containers and for hosts without SFTP.
 
 use tokio::io::AsyncWriteExt as _;
+use tokio::sync::watch;
 
 use super::channel_io::{ChannelEvent, ChannelIo, CommandInput};
 use super::download_limits::DownloadLimits;
 use super::script::loader_input;
+use super::shell_entry::enter_shell;
 use super::ssh::OpenShell;
-use super::transfer_files::{Error, NewFile, TransferKind, UploadSource, temporary_sibling};
+use super::transfer_files::{
+    Error, NewFile, TransferKind, UploadSource, resumable_sibling, temporary_sibling,
+};
+use super::transfer_settings::PutSettings;
 use super::transport::Transport;
-use super::{Exit, Stream};
+use super::{Exit, RunOutput, ShellLogin, StopLevel, Stream};
 use crate::text::quote_word;
 
 /// The number of bytes of a file sent at a time.
@@ -24,6 +29,72 @@ const KIND_FUNCTION: &str = "kind() { if [ -d \"$1\" ]; then printf 'd 0 %s\\0' 
 /// Access to files through shell programs.
 pub(super) struct ShellFs<'a> {
     transport: &'a Transport,
+    login: Option<FsLogin>,
+}
+
+/// The login of another user, in whose shells the programs run.
+#[derive(Debug, Clone)]
+pub(super) struct FsLogin {
+    pub(super) login: ShellLogin,
+    /// The level at which the transfer has to stop, if at all.
+    pub(super) stop: watch::Receiver<StopLevel>,
+}
+
+/// The shell function that prints the SHA-256 digest of its input.
+const DIGEST_FUNCTION: &str = "digest() { if command -v sha256sum >/dev/null 2>&1; then sha256sum | cut -c 1-64; \
+    elif command -v shasum >/dev/null 2>&1; then shasum -a 256 | cut -c 1-64; \
+    else echo 'the host has neither `sha256sum` nor `shasum`' >&2; exit 1; fi; }";
+
+/// A file that a script writes.
+struct Upload<'a> {
+    /// The name of the incomplete file.
+    part: &'a str,
+    target: &'a str,
+    size: u64,
+    digest: Option<&'a str>,
+    mode: Option<u32>,
+    settings: &'a PutSettings,
+}
+
+impl Upload<'_> {
+    /// Returns the script that reads the file from its input.
+    fn script(&self) -> String {
+        let (part, target) = (quote_word(self.part), quote_word(self.target));
+        let size = self.size;
+        let mut text = String::new();
+        // Other users must not read a file before it has its permissions.
+        if self.mode.is_some() {
+            text.push_str("umask 077\n");
+        }
+        let (redirect, is_resumed) = if self.settings.resume {
+            (">>", true)
+        } else {
+            (">", false)
+        };
+        let mut checks = String::new();
+        if let Some(digest) = self.digest {
+            text.push_str(DIGEST_FUNCTION);
+            checks = format!(
+                " && {{ _d=$(digest < {part}) || exit 1; [ \"$_d\" = {digest} ] || \
+                 {{ rm -f -- {part}; echo 'the file arrived with another digest' >&2; exit 1; }}; }}"
+            );
+        }
+        if let Some(owner) = &self.settings.owner {
+            checks += &format!(" && chown -- {} {part}", quote_word(owner));
+        }
+        if let Some(mode) = self.mode {
+            checks += &format!(" && chmod {mode:o} {part}");
+        }
+        let clean_up = if is_resumed {
+            String::new()
+        } else {
+            format!("rm -f -- {part} 2>/dev/null; ")
+        };
+        text + &format!(
+            "\nif cat {redirect} {part} && [ \"$(wc -c < {part})\" -eq {size} ]{checks} && \
+             mv -f -- {part} {target}; then exit 0; fi\n{clean_up}exit 1\n"
+        )
+    }
 }
 
 /// The local files connected to a program's input and output.
@@ -31,6 +102,8 @@ pub(super) struct ShellFs<'a> {
 struct ProgramStreams<'a> {
     source: Option<&'a UploadSource>,
     into: Option<&'a NewFile>,
+    /// The place in these files from which they are transferred.
+    offset: u64,
 }
 
 /// The result of a shell program.
@@ -43,8 +116,8 @@ struct ProgramOutput {
 }
 
 impl<'a> ShellFs<'a> {
-    pub(super) fn new(transport: &'a Transport) -> Self {
-        Self { transport }
+    pub(super) fn new(transport: &'a Transport, login: Option<FsLogin>) -> Self {
+        Self { transport, login }
     }
 
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.
@@ -96,39 +169,146 @@ impl<'a> ShellFs<'a> {
     }
 
     /// Writes a file under a temporary name, and renames it if it arrived completely.
+    ///
+    /// The name of a resumable file has its digest, and the incomplete file stays after a failure.
     pub(super) async fn put(
         &self,
-        source: &UploadSource,
+        source: UploadSource,
         target: &str,
-        mode: Option<u32>,
+        (mode, settings): (Option<u32>, &PutSettings),
     ) -> Result<u64, Error> {
-        let temporary_path = quote_word(&temporary_sibling(target));
-        let chmod = mode.map_or_else(String::new, |mode| {
-            format!("chmod {mode:o} {temporary_path} && ")
-        });
         let size = source.len();
-        let text = format!(
-            "if cat > {temporary_path} && [ \"$(wc -c < {temporary_path})\" -eq {size} ] && {chmod}\
-             mv -f -- {temporary_path} {}; then exit 0; fi\nrm -f -- {temporary_path}; exit 1\n",
-            quote_word(target)
-        );
-        let flow = ProgramStreams {
-            source: Some(source),
-            into: None,
+        let mut source = source;
+        let mut digest = None;
+        if settings.verify || settings.resume {
+            let (own, text) = source.with_digest(target).await?;
+            (source, digest) = (own, Some(text));
+        }
+        let part = match (&digest, settings.resume) {
+            (Some(digest), true) => resumable_sibling(target, digest),
+            _ => temporary_sibling(target),
         };
-        self.run("write", target, &text, flow).await?;
+        let offset = if settings.resume {
+            self.kept_length(&part, size).await?
+        } else {
+            0
+        };
+        let upload = Upload {
+            part: &part,
+            target,
+            size,
+            digest: digest.as_deref(),
+            mode,
+            settings,
+        };
+        let flow = ProgramStreams {
+            source: Some(&source),
+            into: None,
+            offset,
+        };
+        self.run("write", target, &upload.script(), flow).await?;
         Ok(size)
     }
 
-    /// Reads a file into a local one and returns its length in bytes.
-    pub(super) async fn get(&self, path: &str, into: &NewFile) -> Result<u64, Error> {
-        let text = format!("exec cat -- {}\n", quote_word(path));
+    /// Returns the length of an incomplete file; 0 if there is none or it is longer than the whole.
+    async fn kept_length(&self, part: &str, size: u64) -> Result<u64, Error> {
+        let path = quote_word(part);
+        let text =
+            format!("if [ -f {path} ] && [ ! -L {path} ]; then wc -c < {path}; else echo 0; fi\n");
+        let output = self
+            .run("inspect", part, &text, ProgramStreams::default())
+            .await?;
+        let length = String::from_utf8_lossy(&output.out)
+            .trim()
+            .parse()
+            .unwrap_or(0);
+        if length <= size {
+            return Ok(length);
+        }
+        self.run(
+            "write",
+            part,
+            &format!("rm -f -- {path}\n"),
+            ProgramStreams::default(),
+        )
+        .await?;
+        Ok(0)
+    }
+
+    /// Returns the SHA-256 digest of a file.
+    pub(super) async fn digest(&self, path: &str) -> Result<String, Error> {
+        let text = format!("{DIGEST_FUNCTION}\ndigest < {}\n", quote_word(path));
+        let output = self
+            .run("compare", path, &text, ProgramStreams::default())
+            .await?;
+        Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
+    }
+
+    /// Reads a file into a local one, from an offset on, and returns its whole length in bytes.
+    pub(super) async fn get(&self, path: &str, into: &NewFile, offset: u64) -> Result<u64, Error> {
+        let path_word = quote_word(path);
+        let text = match offset {
+            0 => format!("exec cat -- {path_word}\n"),
+            // The count of `tail` begins with 1.
+            _ => format!("exec tail -c +{} -- {path_word}\n", offset + 1),
+        };
         let flow = ProgramStreams {
             source: None,
             into: Some(into),
+            offset,
         };
         let output = self.run("read", path, &text, flow).await?;
-        Ok(output.length)
+        Ok(offset + output.length)
+    }
+
+    /// Returns the real path of a folder, if it exists, and that of the home folder.
+    pub(super) async fn real_folder(&self, path: &str) -> Result<(Option<String>, String), Error> {
+        let text = format!(
+            "(cd 2>/dev/null && pwd -P); printf '\\0'; if [ -d {0} ]; then cd -- {0} && pwd -P; fi\n",
+            quote_word(path)
+        );
+        let output = self
+            .run("inspect", path, &text, ProgramStreams::default())
+            .await?;
+        let text = String::from_utf8_lossy(&output.out).into_owned();
+        let (home, folder) = text.split_once('\0').unwrap_or((&text, ""));
+        let folder = Some(folder.trim_end_matches('\n').to_owned());
+        Ok((
+            folder.filter(|folder| !folder.is_empty()),
+            home.trim_end_matches('\n').to_owned(),
+        ))
+    }
+
+    /// Returns the paths of all entries below a folder, relative to it. Links are not followed.
+    pub(super) async fn entries_below(&self, folder: &str) -> Result<Vec<String>, Error> {
+        let text = format!(
+            "cd -- {} && exec find . -xdev -mindepth 1 -print0\n",
+            quote_word(folder)
+        );
+        let output = self
+            .run("read", folder, &text, ProgramStreams::default())
+            .await?;
+        let text = String::from_utf8(output.out);
+        let text = text.map_err(|_| Error::Name(folder.to_owned()))?;
+        let paths = text.split('\0').filter(|path| !path.is_empty());
+        Ok(paths
+            .map(|path| path.strip_prefix("./").unwrap_or(path).to_owned())
+            .collect())
+    }
+
+    /// Deletes entries below a folder, in the given order: a folder comes after its entries.
+    pub(super) async fn remove_below(&self, folder: &str, paths: &[String]) -> Result<(), Error> {
+        let mut text = format!("cd -- {} || exit 1\n", quote_word(folder));
+        for path in paths {
+            let path = quote_word(&format!("./{path}"));
+            // A link to a folder is deleted, not the folder that it leads to.
+            text.push_str(&format!(
+                "if [ -d {path} ] && [ ! -L {path} ]; then rmdir -- {path}; else rm -f -- {path}; fi || exit 1\n"
+            ));
+        }
+        self.run("delete in", folder, &text, ProgramStreams::default())
+            .await?;
+        Ok(())
     }
 
     async fn run(
@@ -138,13 +318,21 @@ impl<'a> ShellFs<'a> {
         text: &str,
         flow: ProgramStreams<'_>,
     ) -> Result<ProgramOutput, Error> {
+        let mut shell = self.transport.start(false).await.map_err(Error::Exit)?;
+        if let Some(FsLogin { login, stop }) = &self.login
+            && let Err(output) =
+                enter_shell(login, self.transport, &mut shell, &mut stop.clone()).await
+        {
+            shell.close().await;
+            return Err(login_failure(&output));
+        }
         let OpenShell {
             channel_io,
             input,
             lease,
-        } = self.transport.start(false).await.map_err(Error::Exit)?;
-        let feeding = send_input(input, loader_input(text), flow.source);
-        let reading = read_output(channel_io, flow.into, path);
+        } = shell;
+        let feeding = send_input(input, loader_input(text), (flow.source, flow.offset));
+        let reading = read_output(channel_io, (flow.into, flow.offset), path);
         let (input_result, output) = tokio::join!(feeding, reading);
         drop(lease);
         let output = output?;
@@ -164,17 +352,26 @@ impl<'a> ShellFs<'a> {
     }
 }
 
-/// Sends a script and then a file. Fails only if the file cannot be read.
+/// Returns the error of a login that has failed.
+fn login_failure(output: &RunOutput) -> Error {
+    let text = output.stderr.text();
+    let last = text.lines().rfind(|line| !line.trim().is_empty());
+    match (&output.exit, last) {
+        (Exit::Code(_), Some(line)) => Error::Exit(Exit::Failed(line.trim().to_owned())),
+        (exit, _) => Error::Exit(exit.clone()),
+    }
+}
+
+/// Sends a script and then a file, from an offset on. Fails only if the file cannot be read.
 async fn send_input(
     mut input: CommandInput,
     script: Vec<u8>,
-    source: Option<&UploadSource>,
+    (source, mut offset): (Option<&UploadSource>, u64),
 ) -> Result<(), std::io::Error> {
     if input.write_all(&script).await.is_err() {
         return Ok(());
     }
     if let Some(source) = source {
-        let mut offset = 0;
         loop {
             let part = source.part(offset, CHUNK_BYTES)?;
             if part.is_empty() || input.write_all(&part).await.is_err() {
@@ -190,7 +387,7 @@ async fn send_input(
 
 async fn read_output(
     mut channel_io: ChannelIo,
-    into: Option<&NewFile>,
+    (into, offset): (Option<&NewFile>, u64),
     path: &str,
 ) -> Result<ProgramOutput, Error> {
     let mut output = ProgramOutput {
@@ -203,7 +400,7 @@ async fn read_output(
         match channel_io.next_event().await {
             ChannelEvent::Output(Stream::Stdout, bytes) => {
                 match into {
-                    Some(into) => into.write(&bytes, output.length, path)?,
+                    Some(into) => into.write(&bytes, offset + output.length, path)?,
                     None if output.out.len() < MAX_OUTPUT_BYTES => {
                         output.out.extend_from_slice(&bytes);
                     }

@@ -11,16 +11,21 @@ use tokio::time::{sleep, timeout};
 
 use super::download_limits::DownloadLimits;
 use super::local_copy::{self, TransferCount};
+use super::mirror;
 use super::remote_fs::RemoteFs;
 use super::request::wait_for_stop;
 use super::sftp::Sftp;
+use super::shell_fs::{FsLogin, ShellFs};
 use super::ssh::Lease;
 use super::transfer_files::{
     Error, MAX_DEPTH, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name,
     join_path, local_target, walk,
 };
+use super::transfer_globs::{expand_local, expand_remote};
 use super::transport::Transport;
-use super::{Action, CallControl, Content, Exit, Get, Put, StopLevel, TransferOutput};
+use super::{
+    Action, CallControl, Content, Exit, Get, Mirror, Put, ShellLogin, StopLevel, TransferOutput,
+};
 
 /// The maximum number of files transferred at the same time.
 const MAX_CONCURRENT_FILES: usize = 8;
@@ -40,7 +45,6 @@ pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
             Ok(TransferCount::default())
         }
     });
-    let stopped = || Error::Exit(Exit::Failed("the copy was stopped".to_owned()));
     let result = copying.await.unwrap_or_else(|_| Err(stopped()));
     output(result, start)
 }
@@ -48,6 +52,7 @@ pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
 /// Performs a transfer to or from another location.
 pub(super) async fn transfer_remotely(
     transport: &Transport,
+    login: Option<&ShellLogin>,
     action: &Action,
     mut call: CallControl,
 ) -> TransferOutput {
@@ -64,18 +69,28 @@ pub(super) async fn transfer_remotely(
         }
     };
     tokio::pin!(too_long);
+    let login = login.map(|login| FsLogin {
+        login: login.clone(),
+        stop: call.stop.clone(),
+    });
+    let needs_shell = match action {
+        Action::Put(put) => put.settings.needs_shell(),
+        Action::Get(get) => get.settings.needs_shell(),
+        _ => false,
+    };
     let opened = tokio::select! {
         biased;
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Exit::Cancelled),
-        opened = open_remote_fs(transport) => opened,
+        opened = open_remote_fs(transport, login.as_ref(), needs_shell) => opened,
         () = &mut too_long => Err(Exit::TimedOut),
     };
     let (remote_fs, lease) = match opened {
         Ok(opened) => opened,
         Err(exit) => return output(Err(Error::Exit(exit)), start),
     };
+    let programs = ShellFs::new(transport, login);
     let result = tokio::select! {
-        result = transfer(&remote_fs, action) => result,
+        result = transfer(&remote_fs, &programs, action) => result,
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Error::Exit(Exit::Cancelled)),
         () = &mut too_long => Err(Error::Exit(Exit::TimedOut)),
     };
@@ -97,28 +112,38 @@ fn output(result: Result<TransferCount, Error>, start: Instant) -> TransferOutpu
         exit,
         files: count.files,
         bytes: count.bytes,
+        surplus: count.surplus,
         elapsed: start.elapsed(),
     }
 }
 
 /// Opens the file system of the location, over SFTP if possible.
-async fn open_remote_fs(transport: &Transport) -> Result<(RemoteFs<'_>, Option<Lease>), Exit> {
-    if transport.is_container() {
-        return Ok((RemoteFs::shell(transport), None));
+async fn open_remote_fs<'t>(
+    transport: &'t Transport,
+    login: Option<&FsLogin>,
+    needs_shell: bool,
+) -> Result<(RemoteFs<'t>, Option<Lease>), Exit> {
+    // SFTP acts as the user who logs in.
+    if transport.is_container() || login.is_some() || needs_shell {
+        return Ok((RemoteFs::shell(transport, login.cloned()), None));
     }
     let Some(session) = transport.session().await else {
-        return Ok((RemoteFs::shell(transport), None));
+        return Ok((RemoteFs::shell(transport, None), None));
     };
     let (lease, channel) = session?;
     Ok(match Sftp::open(channel).await {
         Some(sftp) => (RemoteFs::Sftp(sftp), Some(lease)),
-        None => (RemoteFs::shell(transport), None),
+        None => (RemoteFs::shell(transport, None), None),
     })
 }
 
-async fn transfer(remote_fs: &RemoteFs<'_>, action: &Action) -> Result<TransferCount, Error> {
+async fn transfer(
+    remote_fs: &RemoteFs<'_>,
+    programs: &ShellFs<'_>,
+    action: &Action,
+) -> Result<TransferCount, Error> {
     match action {
-        Action::Put(put) => upload(remote_fs, put).await,
+        Action::Put(put) => upload(remote_fs, programs, put).await,
         Action::Get(get) => download(remote_fs, get).await,
         Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
             Ok(TransferCount::default())
@@ -126,29 +151,79 @@ async fn transfer(remote_fs: &RemoteFs<'_>, action: &Action) -> Result<TransferC
     }
 }
 
-async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Error> {
+async fn upload(
+    remote_fs: &RemoteFs<'_>,
+    programs: &ShellFs<'_>,
+    put: &Put,
+) -> Result<TransferCount, Error> {
     let target = from_home(&put.target);
     let path = match &put.source {
         Content::Path(path) => path.clone(),
-        Content::Bytes(bytes) => {
-            let is_folder = target.ends_with('/')
-                || remote_fs.kind(target).await? == Some(TransferKind::Folder);
-            if is_folder {
-                return Err(Error::NoName(put.target.clone()));
-            }
-            let place = remote_fs.canonical_path(target).await;
-            let source = UploadSource::Bytes(bytes.clone());
-            let bytes = remote_fs.put(source, &place, put.mode).await?;
-            return Ok(TransferCount { files: 1, bytes });
-        }
+        Content::Bytes(bytes) => return upload_bytes(remote_fs, target, bytes, put).await,
     };
+    let pattern = path.clone();
+    let expanding = tokio::task::spawn_blocking(move || expand_local(&pattern));
+    let paths = expanding.await.map_err(|_| stopped())??;
+    if paths.as_slice() == std::slice::from_ref(&path) {
+        return upload_path(remote_fs, programs, (&path, target), put).await;
+    }
+    if put.settings.mirror.is_some() {
+        let why = "a mirror needs a single folder, not a pattern".to_owned();
+        return Err(Error::Exit(Exit::Failed(why)));
+    }
+    // Several files go into a folder under their own names.
+    remote_fs.make_folder(target).await?;
+    let mut count = TransferCount::default();
+    for path in &paths {
+        let place = join_path(target, file_name(&path.to_string_lossy()));
+        count.add(upload_path(remote_fs, programs, (path, &place), put).await?);
+    }
+    Ok(count)
+}
+
+async fn upload_bytes(
+    remote_fs: &RemoteFs<'_>,
+    target: &str,
+    bytes: &[u8],
+    put: &Put,
+) -> Result<TransferCount, Error> {
+    if put.settings.mirror.is_some() {
+        return Err(Error::Exit(Exit::Failed(
+            "a mirror needs a folder, not a text".to_owned(),
+        )));
+    }
+    let is_folder =
+        target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
+    if is_folder {
+        return Err(Error::NoName(put.target.clone()));
+    }
+    let place = remote_fs.canonical_path(target).await;
+    let source = UploadSource::Bytes(bytes.to_vec());
+    let bytes = remote_fs
+        .put(source, &place, (put.mode, &put.settings))
+        .await?;
+    Ok(TransferCount::of_file(bytes))
+}
+
+/// Uploads a file or a folder.
+async fn upload_path(
+    remote_fs: &RemoteFs<'_>,
+    programs: &ShellFs<'_>,
+    (path, target): (&Path, &str),
+    put: &Put,
+) -> Result<TransferCount, Error> {
+    let path = path.to_owned();
     let walking = tokio::task::spawn_blocking(move || walk(&path));
-    let stopped = || Error::Exit(Exit::Failed("the transfer was stopped".to_owned()));
     let items = walking.await.map_err(|_| stopped())??;
     let Some((first, below)) = items.split_first() else {
         return Ok(TransferCount::default());
     };
     if let TransferKind::File { mode, size } = first.kind {
+        if put.settings.mirror.is_some() {
+            return Err(Error::Exit(Exit::Failed(
+                "a mirror needs a folder, not a file".to_owned(),
+            )));
+        }
         let is_folder =
             target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
         let place = if is_folder {
@@ -157,13 +232,37 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
             remote_fs.canonical_path(target).await
         };
         let source = UploadSource::open(Path::new(&first.path), size)?;
-        let bytes = remote_fs
-            .put(source, &place, put.mode.or(Some(mode)))
-            .await?;
-        return Ok(TransferCount { files: 1, bytes });
+        let mode = put.mode.or(Some(mode));
+        let bytes = remote_fs.put(source, &place, (mode, &put.settings)).await?;
+        return Ok(TransferCount::of_file(bytes));
     }
+    let surplus = match put.settings.mirror {
+        Some(_) => mirror::surplus(programs, target, below).await?,
+        None => Vec::new(),
+    };
+    if put.settings.mirror == Some(Mirror::DryRun) {
+        return Ok(TransferCount {
+            surplus,
+            ..TransferCount::default()
+        });
+    }
+    let mut count = upload_folder(remote_fs, target, below, put).await?;
+    // Only a complete copy allows to delete the rest.
+    if !surplus.is_empty() {
+        programs.remove_below(target, &surplus).await?;
+    }
+    count.surplus = surplus;
+    Ok(count)
+}
+
+async fn upload_folder(
+    remote_fs: &RemoteFs<'_>,
+    target: &str,
+    items: &[TransferItem],
+    put: &Put,
+) -> Result<TransferCount, Error> {
     remote_fs.make_folder(target).await?;
-    for item in below
+    for item in items
         .iter()
         .filter(|item| item.kind == TransferKind::Folder)
     {
@@ -171,14 +270,15 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
             .make_folder(&join_path(target, &item.relative_path))
             .await?;
     }
-    let files = below.iter().filter_map(|item| match item.kind {
+    let files = items.iter().filter_map(|item| match item.kind {
         TransferKind::File { mode, size } => Some((item, put.mode.unwrap_or(mode), size)),
         TransferKind::Folder => None,
     });
     let work = files.map(|(item, mode, size)| async move {
         let source = UploadSource::open(Path::new(&item.path), size)?;
+        let place = join_path(target, &item.relative_path);
         remote_fs
-            .put(source, &join_path(target, &item.relative_path), Some(mode))
+            .put(source, &place, (Some(mode), &put.settings))
             .await
     });
     run_concurrently(work).await
@@ -187,6 +287,27 @@ async fn upload(remote_fs: &RemoteFs<'_>, put: &Put) -> Result<TransferCount, Er
 async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, Error> {
     let source = from_home(&get.source);
     let limits = Arc::new(DownloadLimits::new(get.max_bytes));
+    let paths = expand_remote(remote_fs, source, &limits).await?;
+    if let [path] = paths.as_slice()
+        && path == source
+    {
+        return download_path(remote_fs, (path, &get.target), (get, &limits)).await;
+    }
+    // Several files go into a folder under their own names.
+    let mut count = TransferCount::default();
+    for path in &paths {
+        let place = get.target.join(file_name(path));
+        count.add(download_path(remote_fs, (path, &place), (get, &limits)).await?);
+    }
+    Ok(count)
+}
+
+/// Downloads a file or a folder.
+async fn download_path(
+    remote_fs: &RemoteFs<'_>,
+    (source, target): (&str, &Path),
+    (get, limits): (&Get, &Arc<DownloadLimits>),
+) -> Result<TransferCount, Error> {
     let Some(kind) = remote_fs.kind(source).await? else {
         return Err(Error::Failed {
             operation: "read",
@@ -195,16 +316,16 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
         });
     };
     if let TransferKind::File { mode, .. } = kind {
-        let place = local_target(&get.target, file_name(source));
-        let bytes = download_file(remote_fs, source, &place, (mode, &limits)).await?;
-        return Ok(TransferCount { files: 1, bytes });
+        let place = local_target(target, file_name(source));
+        let bytes = download_file(remote_fs, (source, &place), mode, (get, limits)).await?;
+        return Ok(TransferCount::of_file(bytes));
     }
-    let items = walk_remote(remote_fs, source, &limits).await?;
+    let items = walk_remote(remote_fs, source, limits).await?;
     for item in items
         .iter()
         .filter(|item| item.kind == TransferKind::Folder)
     {
-        let place = get.target.join(&item.relative_path);
+        let place = target.join(&item.relative_path);
         let made = crate::system::fs::create_dir_all(&place);
         made.map_err(|error| Error::new("make", &place, &std::io::Error::other(error)))?;
     }
@@ -212,22 +333,33 @@ async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, 
         TransferKind::File { mode, .. } => Some((item, mode)),
         TransferKind::Folder => None,
     });
-    let limits = &limits;
     let work = files.map(|(item, mode)| async move {
-        let place = get.target.join(&item.relative_path);
-        download_file(remote_fs, &item.path, &place, (mode, limits)).await
+        let place = target.join(&item.relative_path);
+        download_file(remote_fs, (&item.path, &place), mode, (get, limits)).await
     });
     run_concurrently(work).await
 }
 
 async fn download_file(
     remote_fs: &RemoteFs<'_>,
-    path: &str,
-    place: &Path,
-    (mode, limits): (u32, &Arc<DownloadLimits>),
+    (path, place): (&str, &Path),
+    mode: u32,
+    (get, limits): (&Get, &Arc<DownloadLimits>),
 ) -> Result<u64, Error> {
-    let new = NewFile::create(place, NewFileMode::Copied(mode), limits)?;
-    let (new, length) = remote_fs.get(path, new).await?;
+    let mode = NewFileMode::Copied(mode);
+    let digest = if get.settings.needs_shell() {
+        remote_fs.digest(path).await?
+    } else {
+        None
+    };
+    let (new, kept) = match &digest {
+        Some(digest) if get.settings.resume => NewFile::resume(place, mode, (limits, digest))?,
+        _ => (NewFile::create(place, mode, limits)?, 0),
+    };
+    let (mut new, length) = remote_fs.get(path, new, kept).await?;
+    if let Some(digest) = digest {
+        new = new.verify(&digest, path).await?;
+    }
     new.finish()?;
     Ok(length)
 }
@@ -270,6 +402,10 @@ async fn walk_remote(
         }
     }
     Ok(items)
+}
+
+fn stopped() -> Error {
+    Error::Exit(Exit::Failed("the transfer was stopped".to_owned()))
 }
 
 /// Runs transfers with limited concurrency, and counts files and bytes.

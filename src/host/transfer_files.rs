@@ -7,6 +7,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use super::download_limits::DownloadLimits;
 pub(super) use super::transfer_error::Error;
 use crate::system::fs;
@@ -15,6 +17,8 @@ use crate::system::fs;
 pub(super) const MAX_DEPTH: usize = 128;
 /// The mode bits that a transfer copies: neither set-user-ID, set-group-ID nor the sticky bit.
 const PERMISSIONS: u32 = 0o777;
+/// The number of bytes read at a time for a digest.
+const DIGEST_BYTES: usize = 1 << 20;
 /// The mode bits that a user may ask for.
 const ALL_MODE_BITS: u32 = 0o7777;
 
@@ -105,6 +109,16 @@ pub(super) fn temporary_sibling(path: &str) -> String {
     format!("{folder}.{name}.unfurl-{}", ulid::Ulid::generate())
 }
 
+/// Returns the hidden name of an incomplete file with this digest, which a later transfer finds again.
+pub(super) fn resumable_sibling(path: &str, digest: &str) -> String {
+    let (folder, name) = match path.rsplit_once('/') {
+        Some((folder, name)) => (format!("{folder}/"), name),
+        None => (String::new(), path),
+    };
+    let key = digest.get(..16).unwrap_or(digest);
+    format!("{folder}.{name}.unfurl-part-{key}")
+}
+
 /// Returns the local path for a file: `target`, or a path in `target` if that is a folder.
 pub(super) fn local_target(target: &Path, name: &str) -> PathBuf {
     let is_folder = target.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -134,6 +148,28 @@ impl UploadSource {
             Self::File(_, size) => *size,
             Self::Bytes(bytes) => bytes.len() as u64,
         }
+    }
+
+    /// Returns the source and the SHA-256 digest of its bytes.
+    pub(super) async fn with_digest(self, name: &str) -> Result<(Self, String), Error> {
+        let digesting = tokio::task::spawn_blocking(move || {
+            let mut digest = Sha256::new();
+            let mut offset = 0;
+            loop {
+                let part = self.part(offset, DIGEST_BYTES)?;
+                if part.is_empty() {
+                    return Ok((self, crate::value::hex(&digest.finalize())));
+                }
+                digest.update(&part);
+                offset += part.len() as u64;
+            }
+        });
+        let stopped = || std::io::Error::other("the transfer was stopped");
+        let digested = digesting
+            .await
+            .map_err(|_| stopped())
+            .and_then(|result| result);
+        digested.map_err(|error| Error::new("read", Path::new(name), &error))
     }
 
     /// Returns the bytes of a part. There are fewer if the file has become shorter.
@@ -182,6 +218,8 @@ pub(super) struct NewFile {
     file: File,
     mode: NewFileMode,
     limits: Arc<DownloadLimits>,
+    /// Whether an incomplete file stays for a later transfer.
+    is_resumable: bool,
 }
 
 impl NewFile {
@@ -211,6 +249,65 @@ impl NewFile {
             temporary_path: Some(path),
             mode,
             limits: Arc::clone(limits),
+            is_resumable: false,
+        })
+    }
+
+    /// Opens the incomplete file of an earlier download, or creates it. Also returns its length.
+    pub(super) fn resume(
+        target: &Path,
+        mode: NewFileMode,
+        (limits, digest): (&Arc<DownloadLimits>, &str),
+    ) -> Result<(Self, u64), Error> {
+        let path = PathBuf::from(resumable_sibling(&target.to_string_lossy(), digest));
+        // The incomplete file is the user's own, as all downloads are. A link could lead elsewhere.
+        let own = std::fs::symlink_metadata(&path)
+            .ok()
+            .filter(Metadata::is_file);
+        let mut file = Self::create(target, mode, limits)?;
+        let Some(own) = own else {
+            file.move_to(&path)?;
+            return Ok((file, 0));
+        };
+        let failed = |error: std::io::Error| Error::new("write", &path, &error);
+        let opened = OpenOptions::new().write(true).open(&path).map_err(failed)?;
+        if let NewFileMode::Copied(mode) = mode {
+            let permissions =
+                Permissions::from_mode(own.permissions().mode() & mode & PERMISSIONS | 0o600);
+            opened.set_permissions(permissions).map_err(failed)?;
+        }
+        let old = file.temporary_path.replace(path);
+        if let Some(old) = old {
+            fs::remove_file(&old).ok();
+        }
+        file.file = opened;
+        file.is_resumable = true;
+        Ok((file, own.len()))
+    }
+
+    /// Gives the incomplete file the name by which a later download finds it.
+    fn move_to(&mut self, path: &Path) -> Result<(), Error> {
+        let failed = |error: std::io::Error| Error::new("write", path, &error);
+        if let Some(old) = &self.temporary_path {
+            fs::rename(old, path).map_err(|error| failed(std::io::Error::other(error)))?;
+        }
+        self.temporary_path = Some(path.to_owned());
+        self.is_resumable = true;
+        Ok(())
+    }
+
+    /// Compares the whole file with a digest. A file that differs is deleted.
+    pub(super) async fn verify(mut self, digest: &str, source: &str) -> Result<Self, Error> {
+        let path = self.temporary_path.clone().unwrap_or_default();
+        let (_, own) = UploadSource::open(&path, 0)?.with_digest(source).await?;
+        if own == digest {
+            return Ok(self);
+        }
+        self.is_resumable = false;
+        Err(Error::Failed {
+            operation: "copy",
+            path: source.to_owned(),
+            why: "the file arrived with another digest".to_owned(),
         })
     }
 
@@ -249,7 +346,9 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if let Some(path) = self.temporary_path.take() {
+        if let Some(path) = self.temporary_path.take()
+            && !self.is_resumable
+        {
             // An incomplete file is useless.
             fs::remove_file(&path).ok();
         }

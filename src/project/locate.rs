@@ -6,9 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
-use super::{
-    EnsembleEntry, Environment, Environments, Error, FileLoader, Grants, Project, Trust, TrustStore,
-};
+use super::{EnsembleEntry, Environment, Environments, Error, FileLoader, Grants, Project, Trust};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
 use crate::yaml::{Limits, Node};
@@ -189,30 +187,10 @@ impl Search<'_, '_, '_> {
         Trust::new(self.request.allowed.iter().cloned(), trusted).with_grants(grants)
     }
 
-    /// Returns the folders that the home project trusts; none if other users could have written it.
     fn grants(&mut self, home: &Project) -> Grants {
-        let store = TrustStore::of(&home.root);
-        let records = store.read().unwrap_or_else(|error| {
-            let message = format!(
-                "no folder is trusted by `unfurl trust`, because the list cannot be used: {error}"
-            );
-            let help = "delete the file, and run `unfurl trust` again for the folders";
-            self.warnings.push(Diagnostic::warning(message).help(help));
-            Vec::new()
-        });
-        let grants = Grants {
-            entries: home.trusted.clone(),
-            records,
-        };
-        if grants == Grants::default() {
-            return grants;
-        }
-        let Some(problem) = store.exposure() else {
-            return grants;
-        };
-        let help = "make yourself the owner with `chown`, and take the right to write from others with `chmod go-w`";
-        self.warnings.push(Diagnostic::warning(problem).help(help));
-        Grants::default()
+        let (grants, warnings) = Grants::of_home(home);
+        self.warnings.append(warnings);
+        grants
     }
 
     fn start(&self) -> Result<SearchStart<PathBuf>, Error> {

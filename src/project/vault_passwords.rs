@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::locate::home_project_folder;
 use super::{Environment, Environments, FileLoader, PROJECT_FILE, Project, enclosing_project};
 use crate::diagnostic::Sources;
-use crate::secret::{Keys, VaultSecret, password_variable, vault_of_variable};
+use crate::secret::{FileKeys, Keys, VaultSecret, password_variable, vault_of_variable};
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::value::{REDACTED, Value};
@@ -73,6 +73,11 @@ impl FolderKeys {
             keys_of_folder(&self.folder, self.home.as_deref(), None, &env)
         })
     }
+
+    /// Returns the keys for the values and the files of the folder.
+    pub fn for_files(&self) -> FileKeys<'_> {
+        self.get().for_folder(&self.folder)
+    }
 }
 
 /// Keys that are known already.
@@ -88,7 +93,7 @@ impl From<Keys> for FolderKeys {
 
 impl TagReader for FolderKeys {
     fn read(&self, tag: &str, text: &str, path: &str) -> Option<Result<Value, TagError>> {
-        self.get().for_folder(&self.folder).read(tag, text, path)
+        self.for_files().read(tag, text, path)
     }
 }
 

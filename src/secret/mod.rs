@@ -31,7 +31,7 @@ pub use error::Error;
 pub use folders::{SecretFileError, clear_of, newer_copy, payload_of, restore, save};
 pub use key::{DigestKey, KeyName};
 pub use keyring::Keyring;
-pub use keys::{Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
+pub use keys::{FileKeys, Keys, VaultSecret, is_encrypted, password_variable, vault_of_variable};
 pub use passphrase::set_passphrase_prompt;
 pub use tool_state::{SealedState, StateKeys, sealed_document};
 pub use transaction::{FileChange, TransactionError, finish_interrupted, write_all_or_none};

@@ -33,6 +33,7 @@ impl TaskEngine {
         user: Option<String>,
         context: &Context,
     ) -> Result<StepProgress, TaskFailure> {
+        let user = user.or_else(|| self.become_user(id));
         let text = self.text(text, context)?;
         let verb = if user.is_some() { "sudo" } else { "run" };
         self.announce_step(id, verb, &text, step);
@@ -124,8 +125,19 @@ impl TaskEngine {
         Ok(command)
     }
 
+    /// Returns the user that the inventory sets for the host of a run, with `become`.
+    pub(super) fn become_user(&self, id: usize) -> Option<String> {
+        let host = self.runs[id].target()?;
+        self.services.roles.host_login(host)?.become_user
+    }
+
     /// Returns the executor chain that runs a command as another user (F51).
-    fn sudo_chain(&self, id: usize, user: String, location: &Location) -> Arc<ExecutorChain> {
+    pub(super) fn sudo_chain(
+        &self,
+        id: usize,
+        user: String,
+        location: &Location,
+    ) -> Arc<ExecutorChain> {
         let password = match location {
             Location::Ssh(destination) => destination.sudo_password.clone(),
             Location::Local | Location::Container(_) => {

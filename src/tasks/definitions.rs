@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use super::{HostScope, LocalPattern, TaskCall, TaskName};
 use crate::diagnostic::Span;
-use crate::host::Command;
+use crate::host::{Command, GetSettings, PutSettings};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
@@ -172,6 +172,9 @@ pub enum StepAction {
         target: LocalPattern,
         /// The maximum number of bytes of all files together.
         max_bytes: Option<u64>,
+        settings: GetSettings,
+        /// The user who reads on the host. None means the one who logs in.
+        sudo: Option<String>,
     },
     /// Renders a local template file and copies the result to the host.
     Template(Transfer),
@@ -200,6 +203,9 @@ pub struct Transfer {
     pub target: TemplateText,
     /// The permission bits. None means those of the source.
     pub mode: Option<u32>,
+    pub settings: PutSettings,
+    /// The user who writes on the host. None means the one who logs in.
+    pub sudo: Option<TemplateText>,
 }
 
 /// A copy of a file or folder from the host.
@@ -210,6 +216,9 @@ pub struct Download {
     pub target: Option<TemplateText>,
     /// The maximum number of bytes of all files together.
     pub max_bytes: Option<u64>,
+    pub settings: GetSettings,
+    /// The user who reads on the host. None means the one who logs in.
+    pub sudo: Option<TemplateText>,
 }
 
 /// A call of another task from a step.

@@ -142,11 +142,19 @@ impl TaskEngine {
         let mut facts: Vec<(&str, Value)> = Vec::with_capacity(5);
         if let Some(host_string) = run.target() {
             let parts = HostParts::parse(host_string);
-            let user = parts.user.or_else(|| env.user.clone());
+            let login = self
+                .services
+                .roles
+                .host_login(host_string)
+                .unwrap_or_default();
+            let user = parts.user.or(login.user).or_else(|| env.user.clone());
             let user = user.unwrap_or_else(|| self.options.local_user.clone());
             let port = parts.port.and_then(|port| port.parse::<u16>().ok());
-            let port = port.or(self.options.port).unwrap_or(DEFAULT_PORT);
-            let host = parts.host.unwrap_or_default();
+            let port = port
+                .or(login.port)
+                .or(self.options.port)
+                .unwrap_or(DEFAULT_PORT);
+            let host = login.name.or(parts.host).unwrap_or_default();
             facts.push(("host_string", Value::str(Arc::clone(host_string))));
             facts.push(("host", host.into()));
             facts.push(("user", user.into()));

@@ -128,12 +128,20 @@ tables! {
         "src" Text, "The file or folder on this machine";
         "dest" Text, "The target on the host";
         "mode" Scalar, "The permission bits, as in `\"0644\"`";
+        "owner" Text, "The owner: `user`, `user:group` or `:group`";
+        "sudo" Scalar, "The user who writes on the host, by `sudo`; true is root";
+        "verify" Flag, "Whether each file is compared by its digest before it gets its name";
+        "resume" Flag, "Whether an interrupted copy of a file goes on where it stopped";
+        "mirror" Scalar, "Whether files that only the folder on the host has are deleted; `dryrun` only names them";
     }
     pub(super) GET_KEYS closed "get" "Copies a file or folder from a host" needs ["src"] {
         "src" Text, "The file or folder on the host";
         "dest" Text, "The target on this machine; by default, a folder with the name of the host";
         "max_size" Scalar,
             "Maximum size of all files together: bytes, or `64K`, `10M`, `2G`; 10G by default";
+        "sudo" Scalar, "The user who reads on the host, by `sudo`; true is root";
+        "verify" Flag, "Whether each file is compared by its digest before it gets its name";
+        "resume" Flag, "Whether an interrupted copy of a file goes on where it stopped";
     }
     pub(super) PROMPT_KEYS closed "prompt" "A question to the user" needs ["text"] {
         "text" Text, "The question";

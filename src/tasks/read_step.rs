@@ -3,14 +3,13 @@
 //! Also reads `env` settings, which both `set` steps and files contain.
 
 use super::field_reader::FieldReader;
-use super::keys::{
-    ACTION_KEYS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, GET_KEYS, PROMPT_KEYS, PUT_KEYS, STEP_KEYS,
-};
+use super::keys::{ACTION_KEYS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, PROMPT_KEYS, STEP_KEYS};
+use super::local_shell;
+use super::read_transfer::{read_get, read_transfer};
 use super::{
     CommandOptions, EnvSettings, Execute, PasswordTexts, RoleDef, ScopeText, StepAction, Switches,
     TaskCall, TaskStep, TemplateText,
 };
-use super::{Download, Transfer, local_shell};
 use crate::text::Pattern;
 use crate::value::Value;
 use crate::yaml::{Node, NodeKind};
@@ -171,38 +170,6 @@ fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions
         secret: fields.is_set(node, "secret"),
         quiet: fields.is_set(node, "quiet"),
     }
-}
-
-fn read_transfer(fields: &mut FieldReader, node: &Node) -> Option<Transfer> {
-    if !fields.check_map(node, &PUT_KEYS) {
-        return None;
-    }
-    let mode = fields.mode(node, "mode");
-    Some(Transfer {
-        source: fields.text(node, "src")?,
-        target: fields.text(node, "dest")?,
-        mode,
-    })
-}
-
-fn read_get(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
-    if let Some(source) = node.as_str() {
-        return Some(StepAction::Get(Download {
-            source: TemplateText::new(source),
-            target: None,
-            max_bytes: None,
-        }));
-    }
-    if !fields.check_map(node, &GET_KEYS) {
-        return None;
-    }
-    let target = fields.text(node, "dest");
-    let max_bytes = fields.size(node, "max_size");
-    Some(StepAction::Get(Download {
-        source: fields.text(node, "src")?,
-        target,
-        max_bytes,
-    }))
 }
 
 fn read_prompt(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {

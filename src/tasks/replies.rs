@@ -17,6 +17,7 @@ impl TaskEngine {
     pub fn complete_action(&mut self, id: u64, result: &ActionResult) {
         match self.pending.remove(&id) {
             Some(PendingReply::Action(run)) => {
+                self.show_surplus(run, result);
                 if let Err(failure) = self.complete_step_action(run, result) {
                     self.end_run(run, Err(failure));
                 }
@@ -25,6 +26,23 @@ impl TaskEngine {
                 self.receive_role_hosts(role, *planned, result);
             }
             other => self.restore_pending(id, other),
+        }
+    }
+
+    /// Names the entries that a mirrored folder lacks. A dry run copies no file.
+    fn show_surplus(&mut self, run: usize, result: &ActionResult) {
+        let ActionResult::Transfer(output) = result else {
+            return;
+        };
+        let verb = if output.files == 0 {
+            "would delete"
+        } else {
+            "deleted"
+        };
+        for path in &output.surplus {
+            let host = self.runs[run].host.clone();
+            let text = self.secrets.redact(&format!("{verb} `{path}`"));
+            self.events.push(HostEvent::Message { host, text });
         }
     }
 

@@ -14,8 +14,8 @@ use super::run_state::PlannedTask;
 use super::task_env::{TaskEnv, render_scope};
 use super::template::RenderedText;
 use super::{
-    Download, EnvSettings, Execute, HostEvent, LocalPattern, StepAction, TaskEngine, TaskStep,
-    TemplateText, Transfer,
+    Download, EnvSettings, Execute, HostEvent, StepAction, TaskEngine, TaskStep, TemplateText,
+    Transfer,
 };
 use crate::expr::Context;
 use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
@@ -58,11 +58,7 @@ impl TaskEngine {
             }
             StepAction::Template(transfer) => self.put_rendered(id, step, transfer, &context),
             StepAction::Get(download) => self.get(id, step, download, &context),
-            StepAction::Fetch {
-                source,
-                target,
-                max_bytes,
-            } => self.fetch(id, step, source, (target, *max_bytes)),
+            StepAction::Fetch { .. } => self.fetch(id, step),
             StepAction::Prompt { text, default, .. } => {
                 self.prompt(id, step, text, default.as_ref(), &context)
             }
@@ -213,14 +209,15 @@ impl TaskEngine {
             secret: target.secret,
         };
         self.announce_step(id, "put", &shown, step);
-        let location = self.location_of(id)?;
         let put = Put {
             source,
             target: target.text,
             mode,
+            settings: transfer.settings.clone(),
             time_limit: self.time_limit(id, step),
         };
-        Ok(self.submit_action(id, location, Action::Put(put)))
+        let user = self.transfer_user(transfer.sudo.as_ref(), scene)?;
+        self.submit_transfer(id, Action::Put(put), user)
     }
 
     fn get(
@@ -239,23 +236,56 @@ impl TaskEngine {
             default_download_path(folder, host, &source.text)
         };
         self.announce_step(id, "get", &source, step);
-        let location = self.location_of(id)?;
         let get = Get {
             source: source.text,
             target,
             max_bytes: download.max_bytes,
+            settings: download.settings.clone(),
             time_limit: self.time_limit(id, step),
         };
-        Ok(self.submit_action(id, location, Action::Get(get)))
+        let user = self.transfer_user(download.sudo.as_ref(), scene)?;
+        self.submit_transfer(id, Action::Get(get), user)
     }
 
-    fn fetch(
+    /// Returns the user who transfers files on the host. None for the one who logs in.
+    fn transfer_user(
+        &self,
+        sudo: Option<&TemplateText>,
+        scene: &Context,
+    ) -> Result<Option<String>, TaskFailure> {
+        sudo.map(|user| Ok(self.text(user, scene)?.text))
+            .transpose()
+    }
+
+    /// Submits a transfer, as another user of the host if the step or the inventory names one.
+    fn submit_transfer(
         &mut self,
         id: usize,
-        step: &TaskStep,
-        source: &str,
-        (target, max_bytes): (&LocalPattern, Option<u64>),
+        action: Action,
+        user: Option<String>,
     ) -> Result<StepProgress, TaskFailure> {
+        let location = self.location_of(id)?;
+        let user = user.or_else(|| self.become_user(id));
+        let chain = user.map(|user| self.sudo_chain(id, user, &location));
+        let request = ActionRequest {
+            chain,
+            ..ActionRequest::new(location, action)
+        };
+        Ok(self.submit_request(id, request))
+    }
+
+    /// Fetches a file or folder to the path of a pattern.
+    fn fetch(&mut self, id: usize, step: &TaskStep) -> Result<StepProgress, TaskFailure> {
+        let StepAction::Fetch {
+            source,
+            target,
+            max_bytes,
+            settings,
+            sudo,
+        } = &step.action
+        else {
+            return Ok(StepProgress::Done);
+        };
         let run = &self.runs[id];
         let host = run.target().map_or("", |host| host);
         let batch = &self.batches[run.batch];
@@ -266,14 +296,14 @@ impl TaskEngine {
             secret: false,
         };
         self.announce_step(id, "get", &shown, step);
-        let location = self.location_of(id)?;
         let get = Get {
             source: source.to_owned(),
             target,
-            max_bytes,
+            max_bytes: *max_bytes,
+            settings: settings.clone(),
             time_limit: self.time_limit(id, step),
         };
-        Ok(self.submit_action(id, location, Action::Get(get)))
+        self.submit_transfer(id, Action::Get(get), sudo.clone())
     }
 
     fn prompt(

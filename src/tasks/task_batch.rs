@@ -39,14 +39,12 @@ impl TaskEngine {
                 format!("tasks execute each other more than {MAX_EXECUTE_DEPTH} levels deep");
             return self.reject_task(&planned, TaskFailure::invalid_task(message));
         }
-        let list = match self.resolve_hosts(&planned, env) {
+        let list = match self.checked_hosts(&planned, env) {
             Ok(Ok(list)) => list,
             Ok(Err((role, command))) => return self.query_role_hosts(role, *command, planned),
-            Err(error) => {
-                let message = format!("task `{}`: {error}", planned.task.name);
-                return self.reject_task(&planned, TaskFailure::invalid_task(message));
-            }
+            Err(failure) => return self.reject_task(&planned, failure),
         };
+        self.note_overridden_hosts(&planned, env);
         self.warn_about_hosts(&planned, &list);
         let known = Arc::clone(&self.envs[env]);
         let task = &planned.task;
@@ -94,6 +92,26 @@ impl TaskEngine {
             self.events.push(HostEvent::Error(failure.reason));
             self.state = RunState::Failed;
         }
+    }
+
+    /// Returns the hosts of a task, or a role command that must run before they are known. A host that is no host string is
+    /// an error before anything is done for the others.
+    fn checked_hosts(
+        &self,
+        planned: &PlannedTask,
+        env: usize,
+    ) -> Result<Result<HostList, (String, Box<Command>)>, TaskFailure> {
+        let failed = |error: String| {
+            let message = format!("task `{}`: {error}", planned.task.name);
+            TaskFailure::invalid_task(message)
+        };
+        let found = self.resolve_hosts(planned, env);
+        let found = found.map_err(|error| failed(error.to_string()))?;
+        for host in found.iter().flat_map(|list| &list.hosts) {
+            let checked = self.services.resolver.check(host);
+            checked.map_err(|error| failed(error.to_string()))?;
+        }
+        Ok(found)
     }
 
     /// Returns the hosts of a task, or a role command that must run before they are known.

@@ -1,10 +1,13 @@
 //! The variables of a machine in an inventory: those of its endpoint, of its connection, and its address.
 
 use super::topology::Topology;
+use crate::expr::Scope;
 use crate::value::{Handle, Map, Value};
 
 /// The capability type of machines that Ansible, and so this program, can reach.
 const ENDPOINT_CAPABILITY: &str = "unfurl.capabilities.Endpoint.Ansible";
+/// The capability type of machines in the standard.
+const ADMIN_CAPABILITY: &str = "tosca.capabilities.Endpoint.Admin";
 /// The attributes with the address of a machine, the preferred one first.
 const ADDRESS_ATTRIBUTES: [&str; 2] = ["public_ip", "private_ip"];
 /// The properties of an endpoint that become variables with the prefix `ansible_`.
@@ -30,7 +33,12 @@ impl Topology {
     pub fn ansible_endpoint(&self, of: Handle) -> Option<Handle> {
         let node = self.entity(of).node()?;
         let mut capabilities = node.capabilities.iter().copied();
-        capabilities.find(|it| self.entity(*it).is_a(ENDPOINT_CAPABILITY))
+        let own = capabilities.find(|it| self.entity(*it).is_a(ENDPOINT_CAPABILITY));
+        // A plain `tosca.nodes.Compute` has an endpoint of the standard, which counts if it names a host.
+        let names_host = |it: &Handle| {
+            self.entity(*it).is_a(ADMIN_CAPABILITY) && Scope::attribute(self, *it, "host").is_some()
+        };
+        own.or_else(|| node.capabilities.iter().copied().find(names_host))
     }
 
     /// Returns true if an instance has an endpoint or an address.

@@ -14,6 +14,14 @@ use super::definition::{AttributeDecl, Attributes, Defs, Properties, Property};
 use super::entity_types::NodeType;
 use super::scope::TypeScope;
 
+/// The endpoint type of `tosca.nodes.Compute`, which the standard declares without a login.
+const ADMIN_ENDPOINT: &str = "tosca.capabilities.Endpoint.Admin";
+
+/// Returns true if a property says where and as whom to log in, although the standard type does not declare it.
+fn is_login(type_name: &str, property: &str) -> bool {
+    type_name == ADMIN_ENDPOINT && ["host", "user"].contains(&property)
+}
+
 /// The property declarations of a type, as its templates see them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DeclaredProperties<'a> {
@@ -133,7 +141,7 @@ impl TypeScope<'_> {
                 }
                 value
             }
-            None if declared.open => raw,
+            None if declared.open || is_login(declared.type_name, name) => raw,
             None => {
                 self.undeclared(declared, name, entry);
                 return None;

@@ -1,88 +1,158 @@
-//! Ansible inventories, compared with the output of `ansible-inventory --list` of ansible-core 2.19.
+//! Ansible inventories, compared with the output of `ansible-inventory --list`.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use serde_json::Value as Json;
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::host::inventory::{ConnectionMethod, Inventory};
+use unfurl::testing::host::inventory::{ConnectionMethod, Inventory, InventoryFormat};
 use unfurl::testing::ops::SessionOptions;
 use unfurl::testing::ops::hosts::inventory;
 use unfurl::testing::secret::Keys;
 use unfurl::testing::value::Value;
 
-fn data(name: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    root.join("tests/data/inventory").join(name)
+use crate::support::{Run, TestEnv};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/inventories")
 }
 
-fn json(value: &Value) -> Json {
-    match value {
-        Value::Null => Json::Null,
-        Value::Bool(truth) => Json::from(*truth),
-        Value::Int(number) => Json::from(*number),
-        Value::Float(number) => Json::from(*number),
-        Value::List(items) => items.iter().map(json).collect(),
-        Value::Map(map) => map
-            .iter()
-            .map(|(key, value)| (key.to_string(), json(value)))
-            .collect(),
-        other => Json::from(other.as_str().unwrap()),
-    }
+/// The inventories with recorded answers: the name of each case, and its paths.
+fn cases() -> Vec<(String, Vec<PathBuf>)> {
+    let text = std::fs::read_to_string(folder().join("cases.tsv")).unwrap();
+    let case = |line: &str| {
+        let (name, paths) = line.split_once('\t').unwrap();
+        let paths = paths.split(' ').map(|path| folder().join(path));
+        (name.to_owned(), paths.collect())
+    };
+    text.lines().map(case).collect()
 }
 
-/// Collects the hosts of a group and of its subgroups from Ansible's output.
-fn members(groups: &Json, name: &str, found: &mut Vec<String>) {
-    let listed = |key: &str| groups[name][key].as_array().cloned().unwrap_or_default();
-    for host in listed("hosts") {
-        let host = host.as_str().unwrap().to_owned();
-        if !found.contains(&host) {
-            found.push(host);
+/// The order of hosts and children in a group has no meaning.
+fn sorted(mut answer: Json) -> Json {
+    for (name, group) in answer.as_object_mut().unwrap() {
+        for key in ["hosts", "children"] {
+            if let Some(items) = group
+                .get_mut(key)
+                .and_then(Json::as_array_mut)
+                .filter(|_| name != "_meta")
+            {
+                items.sort_by_key(ToString::to_string);
+            }
         }
     }
-    for child in listed("children") {
-        members(groups, child.as_str().unwrap(), found);
-    }
+    answer
 }
 
-fn compare(name: &str) {
-    let mut sources = Sources::default();
-    let (inventory, problems) =
-        Inventory::read(&data(name), &mut sources, &Keys::default()).unwrap();
-    assert!(problems.is_empty(), "{problems:?}");
-    let text = std::fs::read_to_string(data(&format!("{name}.expected.json"))).unwrap();
-    let expected: Json = serde_json::from_str(&text).unwrap();
-    let hosts = expected["_meta"]["hostvars"].as_object().unwrap();
-    let mut own: Vec<&str> = inventory.hosts().map(AsRef::as_ref).collect();
-    own.sort_unstable();
-    assert_eq!(own, hosts.keys().map(String::as_str).collect::<Vec<_>>());
-    for (host, variables) in hosts {
-        let own = json(&Value::from(inventory.data(host)));
-        assert_eq!(&own, variables, "{host}");
+fn list(env: &TestEnv, paths: &[PathBuf], words: &[&str]) -> Run {
+    let mut line = vec!["hosts".to_owned()];
+    for path in paths {
+        line.extend(["--hosts-file".to_owned(), path.display().to_string()]);
     }
-    let groups = expected.as_object().unwrap().keys();
-    for group in groups.filter(|name| !["_meta", "all"].contains(&name.as_str())) {
-        let mut theirs = Vec::new();
-        members(&expected, group, &mut theirs);
-        let lookup = inventory.hosts_of(group).unwrap();
-        let own: Vec<String> = lookup
-            .hosts()
-            .unwrap()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(own, theirs, "{group}");
+    line.extend(words.iter().map(ToString::to_string));
+    env.unfurl(line)
+}
+
+#[test]
+fn inventories_say_what_ansible_says_of_them() {
+    let env = TestEnv::new().variable("UNFURL_VAULT_DEFAULT_PASSWORD", "correct horse");
+    let all = cases();
+    assert!(all.len() >= 40, "{}", all.len());
+    for (name, paths) in all {
+        let run = list(&env, &paths, &["--output", "json", "--allow", "inventory"]).succeeds();
+        let answer = folder().join("answers").join(format!("{name}.json"));
+        let answer = std::fs::read_to_string(answer).unwrap();
+        let expected: Json = serde_json::from_str(&answer).unwrap();
+        assert_eq!(sorted(run.json()), sorted(expected), "{name}");
+        let texts = [&["--vars"][..], &["--graph", "--vars"]];
+        for words in texts {
+            let words = [words, &["--allow", "inventory"]].concat();
+            let run = list(&env, &paths, &words).succeeds();
+            assert!(!run.all().contains("hunter2"), "{name}: {run}");
+        }
     }
 }
 
 #[test]
-fn an_ini_inventory_says_what_ansible_says_of_it() {
-    compare("hosts.ini");
+fn a_program_lists_hosts_only_if_it_is_trusted() {
+    let env = TestEnv::new();
+    env.write(
+        "hosts.sh",
+        "#!/bin/sh\ntouch ran\necho '{\"web\": [\"a\"]}'\n",
+    );
+    let file = env.work().join("hosts.sh");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let paths = [PathBuf::from("hosts.sh")];
+    let run = list(&env, &paths, &[]).exits(1);
+    run.says(&[
+        "`hosts.sh`: the file is a program, which may not run",
+        "--allow inventory",
+    ]);
+    assert!(!env.work().join("ran").exists());
+    list(&env, &paths, &["--allow", "inventory"])
+        .succeeds()
+        .prints(&["a"]);
+    env.write("hosts.sh", "#!/bin/sh\necho oops >&2\nexit 3\n");
+    let run = list(&env, &paths, &["--allow", "inventory"]).exits(1);
+    run.says(&["`hosts.sh --list`: exit code 3: oops"]);
 }
 
 #[test]
-fn a_yaml_inventory_says_what_ansible_says_of_it() {
-    compare("hosts.yaml");
+fn hosts_are_listed_with_groups_and_patterns_choose_them() {
+    let env = TestEnv::new();
+    env.write(
+        "hosts",
+        "[web]\nw1 ansible_user=ops ansible_port=2222\nw2 ansible_become=yes db_password=hunter2\n[db]\nd1\n[site:children]\nweb\n",
+    );
+    let paths = [PathBuf::from("hosts")];
+    let run = list(&env, &paths, &[]).succeeds();
+    insta::assert_snapshot!(run.stdout.replace('\t', " | "), @r"
+    Host | Address | Groups
+    w1 | ops@w1:2222 | site, web
+    w2 | w2 as root | site, web
+    d1 | d1 | db
+    ");
+    let run = list(&env, &paths, &["--graph", "web,!w1", "--vars"]).succeeds();
+    insta::assert_snapshot!(run.stdout, @r#"
+    @all:
+      |--@db:
+      |--@site:
+      |  |--@web:
+      |  |  |--w2
+      |  |  |  |--{ansible_become = "yes"}
+      |  |  |  |--{db_password = <<REDACTED>>}
+    "#);
+    let run = list(&env, &paths, &["web:&bd"]).exits(2);
+    insta::assert_snapshot!(run.stderr, @r"
+    error: the pattern `web:&bd` matches no host: `bd` is neither a host nor a group
+     = hint: did you mean `db`?
+    ");
+    let echo = "tasks:\n  t:\n    steps:\n    - echo: '{{ user }} {{ host }} {{ port }}'\n";
+    env.write("tasks.yaml", echo);
+    let task = |words: &[&str]| {
+        let start = ["task", "--hosts-file", "hosts", "-u", "me"];
+        env.unfurl([&start[..], words, &["t"]].concat())
+    };
+    task(&["-H", "w*,d1,!w2"])
+        .succeeds()
+        .prints(&["ops w1 2222", "me d1 22"]);
+    task(&["-R", "site:&web[0:0]"])
+        .succeeds()
+        .prints(&["ops w1 2222"]);
+    for (words, code, says) in [
+        (["-H", "d1,user@"], 2, "has no host name"),
+        (["-H", "d1,w1:99999"], 2, "not a number from 1 to 65535"),
+        (["-H", "d1,x*"], 2, "matches no host"),
+        (["-R", "web:!dv"], 2, "neither a host nor a group"),
+    ] {
+        let run = task(&words).exits(code);
+        assert!(!run.stdout.contains("d1"), "{run}");
+        run.says(&[says]);
+    }
+    env.write("tasks.yaml", &format!("env: {{hosts: [d1]}}\n{echo}"));
+    let run = task(&["-H", "w1"]).succeeds();
+    assert!(run.all().contains("not on those of"), "{run}");
 }
 
 const ENSEMBLE: &str = "
@@ -111,6 +181,11 @@ spec:
             ssh: {properties: {port: 2222, user: ops, hostvars: {a: 1}}}
         db: {type: example.Addressed, attributes: {private_ip: 10.0.0.7}}
         nothing: {type: tosca.nodes.Root}
+        unaddressed: {type: tosca.nodes.Compute}
+        plain:
+          type: tosca.nodes.Compute
+          capabilities:
+            endpoint: {properties: {host: 10.0.0.9, user: pat, port: 2022}}
         client:
           type: tosca.nodes.Root
           requirements:
@@ -134,6 +209,8 @@ status:
     db: {template: db, readyState: ok}
     client: {template: client, readyState: ok}
     nothing: {template: nothing, readyState: ok}
+    plain: {template: plain, readyState: ok}
+    unaddressed: {template: unaddressed, readyState: ok}
 ";
 
 #[test]
@@ -157,7 +234,7 @@ fn instances_of_an_ensemble_are_hosts_and_its_groups_and_types_are_roles() {
     let found = inventory(Some(&options), &[file]).unwrap();
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
     let hosts: Vec<&str> = found.inventory.hosts().map(AsRef::as_ref).collect();
-    assert_eq!(hosts, ["web", "db", "extra"]);
+    assert_eq!(hosts, ["web", "db", "plain", "extra"]);
     let members = |role: &str| {
         let lookup = found.inventory.hosts_of(role).unwrap();
         let hosts = lookup.hosts().unwrap();
@@ -174,6 +251,11 @@ fn instances_of_an_ensemble_are_hosts_and_its_groups_and_types_are_roles() {
     assert_eq!(
         (web.user.as_deref(), web.password.unwrap().reveal()),
         (Some("admin"), "hunter2")
+    );
+    let plain = target("plain");
+    assert_eq!(
+        (plain.host.as_str(), plain.user.as_deref(), plain.port),
+        ("10.0.0.9", Some("pat"), Some(2022))
     );
     assert_eq!(target("db").user.as_deref(), Some("dba"));
     let data = found.inventory.data("web");
@@ -207,7 +289,7 @@ proptest! {
         });
         let mut sources = Sources::default();
         let source = sources.add("hosts", text, None);
-        if let Ok((inventory, _)) = Inventory::parse(source, false, &sources, &Keys::default()) {
+        if let Ok((inventory, _)) = Inventory::parse(source, InventoryFormat::Unknown, &sources, &Keys::default()) {
             for host in inventory.hosts() {
                 inventory.host_access(host).unwrap().ok();
             }

@@ -22,25 +22,6 @@ pub(in crate::cli) fn named_step(name: &'static str, step_action: StepAction) ->
     }
 }
 
-/// Runs a step on the hosts that the options choose and returns the exit code.
-///
-/// Refuses `--sudo`: transfers act as the user who logs in.
-pub(in crate::cli) fn run_step(
-    step: Result<AdHocTask, Failure>,
-    hosts: &HostOptions,
-    cx: &Context,
-) -> Result<u8, Failure> {
-    let step = step?;
-    if let AdHocTask::Step { name, .. } = &step
-        && hosts.order.sudo.is_some()
-    {
-        let message =
-            format!("`{name}` copies files as the user who logs in, so `--sudo` is not supported");
-        return Err(Failure::usage(message));
-    }
-    run_ad_hoc(step, hosts, cx)
-}
-
 /// Runs an ad-hoc task on the hosts that the options choose and returns the exit code.
 pub(in crate::cli) fn run_ad_hoc(
     task: AdHocTask,
@@ -48,13 +29,11 @@ pub(in crate::cli) fn run_ad_hoc(
     cx: &Context,
 ) -> Result<u8, Failure> {
     let known = hosts.fleet_hosts(cx)?;
-    let mut options = hosts.options()?;
-    options.passwords = known.passwords.clone();
     let request = TasksRequest {
         tasks: Tasks::default(),
         calls: Vec::new(),
         command: Some(task),
-        options,
+        options: hosts.options(&known)?,
         resolver: Rc::clone(&known) as _,
         roles: known,
         chain: hosts.chain(&cx.output)?,

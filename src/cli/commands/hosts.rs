@@ -172,8 +172,7 @@ fn command(args: &RunHostsArgs) -> Result<AdHocTask, Failure> {
     let order = &args.hosts.order;
     Ok(AdHocTask::Command {
         text: args.command.join(" "),
-        // With `--executors`, the chain itself contains `sudo` if the command needs it.
-        sudo: order.sudo.clone().filter(|_| order.executors.is_none()),
+        sudo: order.sudo_of_step(),
         options: Box::new(args.delivery.options()),
     })
 }

@@ -25,6 +25,7 @@ pub(super) mod home;
 pub(super) mod hosts;
 pub(super) mod import;
 pub(super) mod init;
+pub(super) mod inventory;
 pub(super) mod job;
 pub(super) mod lock;
 pub(super) mod man;

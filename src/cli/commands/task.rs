@@ -102,11 +102,10 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
         let default = loaded.tasks.default_task();
         calls.extend(default.map(|task| TaskCall::new(&*task.name)));
     }
-    let mut options = args.hosts.options()?;
+    let known = args.hosts.fleet_hosts(cx)?;
+    let mut options = args.hosts.options(&known)?;
     options.vars = set_variables(&args.set).map_err(Failure::usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
-    let known = args.hosts.fleet_hosts(cx)?;
-    options.passwords = known.passwords.clone();
     Ok(TasksRequest {
         tasks: loaded.tasks,
         calls,

@@ -115,6 +115,7 @@ fn kind_of(command: &str, argument: &Arg) -> Option<NameKind> {
         "instance" | "exclude" => NameKind::Instance,
         "host" if command == "run" => NameKind::Instance,
         "host" | "hosts" | "exclude_hosts" | "gateway" => NameKind::Host,
+        "pattern" if command == "hosts" => NameKind::Host,
         "roles" => NameKind::Role,
         "template" if is_job => NameKind::Template,
         "operation" => NameKind::Operation,

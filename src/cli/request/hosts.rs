@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::cli::args::host::{HostChoice, HostConnection, HostOptions};
+use crate::cli::args::host::{HostChoice, HostConnection, HostOptions, HostOrder};
 use crate::cli::output::{Context, Output};
 use crate::cli::prompt;
 use crate::cli::request::session::home;
@@ -29,7 +29,7 @@ use crate::value::{Map, Value};
 
 impl HostConnection {
     /// Returns the request to gather known hosts with these options (F46 to F48, F55 to F60).
-    fn request(&self, inventories: &[PathBuf], cx: &Context) -> HostsRequest {
+    pub(in crate::cli) fn request(&self, inventories: &[PathBuf], cx: &Context) -> HostsRequest {
         let connection = self;
         let ssh_config = match &connection.ssh_config_path {
             _ if connection.no_ssh_config => SshConfigFiles::None,
@@ -134,6 +134,13 @@ impl HostChoice {
     }
 }
 
+impl HostOrder {
+    /// Returns the user of `--sudo` for a single step. With `--executors`, the chain itself has `sudo`.
+    pub(in crate::cli) fn sudo_of_step(&self) -> Option<String> {
+        self.sudo.clone().filter(|_| self.executors.is_none())
+    }
+}
+
 impl HostOptions {
     /// Builds the executor chain that each action on a host goes through.
     ///
@@ -173,17 +180,17 @@ impl HostOptions {
         self.connection.fleet_hosts(inventories, cx)
     }
 
-    /// Returns the options of a run of tasks.
+    /// Returns the options of a run of tasks, with the patterns of hosts and roles expanded.
     ///
     /// Variables and the facts about this machine are not set here.
-    pub(in crate::cli) fn options(&self) -> Result<TaskOptions, Failure> {
+    pub(in crate::cli) fn options(&self, known: &FleetHosts) -> Result<TaskOptions, Failure> {
         let max_fail = if self.order.stop_on_first_failure {
             Some(MaxFail::Count(1))
         } else {
             self.order.max_fail
         };
         Ok(TaskOptions {
-            scope: self.choice.scope()?,
+            scope: known.expand(self.choice.scope()?)?,
             switches: Switches {
                 parallel: self.order.parallel,
                 warn_only: self.order.warn_only,
@@ -197,6 +204,7 @@ impl HostOptions {
             capture: self.order.capture.map(|size| size as u64),
             user: self.connection.user.clone(),
             port: self.connection.port.map(NonZeroU16::get),
+            passwords: known.passwords.clone(),
             ..TaskOptions::default()
         })
     }

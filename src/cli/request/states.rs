@@ -226,6 +226,7 @@ pub(in crate::cli) fn chosen_hosts(
     }
     let known = connection.fleet_hosts(&choice.hosts_file, cx)?;
     let user = connection.user.as_deref();
+    let scope = known.expand(scope)?;
     let hosts = choose_hosts(&scope, &tree_options.tree.limit, &known, user)?;
     let passwords = known.passwords.clone();
     Ok(Some(ChosenHosts { hosts, passwords }))

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use super::gather::{GatheredHosts, RoleExpressions};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::inventory::{self, ConnectionMethod, Inventory};
+use crate::host::inventory::{self, ConnectionMethod, Escalation, Inventory};
 use crate::host::resolver::{HostTarget, LocationResolver, LoginOptions};
-use crate::host::services::{RoleLookup, RoleSource};
+use crate::host::services::{HostLogin, RoleLookup, RoleSource};
 use crate::host::ssh_config::{self, LocalUser, SshConfig, SshConfigFiles};
 use crate::host::{Command, HostParts, Location, LocationError, Passwords, Program, Secret};
 use crate::system::env::Env;
@@ -84,7 +84,7 @@ impl FleetHosts {
     }
 }
 
-/// Warns about host variables that runs over hosts ignore, such as `become`.
+/// Warns about host variables that runs over hosts ignore, such as other methods of `become` than `sudo`.
 fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
     let mut others = Vec::new();
     let mut ignored = BTreeSet::new();
@@ -92,16 +92,17 @@ fn ignored_variable_warnings(inventory: &Inventory) -> Diagnostics {
         let Some(Ok(access)) = inventory.host_access(host) else {
             continue;
         };
-        if let Some(other) = access.escalation {
-            others.push(format!("{host} ({})", other.user));
+        if let Some(other) = access.escalation.filter(|other| !other.is_sudo()) {
+            others.push(format!("{host} ({})", other.method));
         }
         ignored.extend(access.ignored);
     }
     let mut warnings = Diagnostics::default();
     if !others.is_empty() {
         let hosts = first_names(&others, MAX_NAMED);
-        let message = format!("`become` in the inventory is ignored for {hosts}");
-        let help = "to run commands as another user, use `--sudo=USER` or `sudo` steps";
+        let message =
+            format!("`become` in the inventory is ignored for {hosts}: only `sudo` is followed");
+        let help = "use `become_method: sudo`, `--sudo=USER` or the executor `su`";
         warnings.push(Diagnostic::warning(message).help(help));
     }
     if !ignored.is_empty() {
@@ -137,6 +138,13 @@ impl crate::host::services::HostResolver for FleetHosts {
             return Ok(method.locate(&self.resolver)?);
         }
         locate_host_string(&self.resolver, host, user)
+    }
+
+    fn check(&self, host: &str) -> Result<(), LocationError> {
+        if !self.inventory.has_host(host) && !host.starts_with('@') {
+            HostTarget::parse(host)?;
+        }
+        Ok(())
     }
 }
 
@@ -181,6 +189,24 @@ impl RoleSource for FleetHosts {
             }
             Err(error) => RoleLookup::Unknown { hint: error.hint },
         }
+    }
+
+    fn host_login(&self, host: &str) -> Option<HostLogin> {
+        let access = self.inventory.host_access(host)?.ok()?;
+        let become_user = access
+            .escalation
+            .filter(Escalation::is_sudo)
+            .map(|other| other.user);
+        let (user, port) = match access.method {
+            ConnectionMethod::Ssh(target) => (target.user, target.port),
+            ConnectionMethod::Local | ConnectionMethod::Container { .. } => (None, None),
+        };
+        Some(HostLogin {
+            name: Some(host.to_owned()),
+            user,
+            port,
+            become_user,
+        })
     }
 
     fn host_data(&self, host: &str) -> Option<Value> {

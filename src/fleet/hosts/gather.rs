@@ -4,7 +4,7 @@
 //! inventory groups become hosts, variables and groups of an inventory.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
@@ -12,10 +12,10 @@ use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
 use crate::host::Secret;
-use crate::host::inventory::{Inventory, refuse_proxy_command};
+use crate::host::inventory::{Inventory, InventoryReader, refuse_proxy_command};
+use crate::project::FolderKeys;
 use crate::topology::{AttributeReader, Topology};
 use crate::value::{Handle, Map, Value};
-use crate::yaml::TagReader;
 
 /// The gathered hosts with their groups, and warnings about them.
 #[derive(Debug, Default)]
@@ -145,33 +145,42 @@ impl GatheredHosts {
         }
     }
 
-    /// Adds the hosts of files. Values in a file override earlier ones. `tags` decrypts encrypted values.
+    /// Adds the hosts of files, folders and programs, with the variables in the folders beside them. Values in a file
+    /// override earlier ones. `keys` decrypts, and `may_run` says whether a program may run.
     ///
     /// # Errors
     ///
     /// A file cannot be read, or contradicts the others.
-    pub fn add_files(&mut self, files: &[PathBuf], tags: &dyn TagReader) -> Result<(), Error> {
-        for file in files {
-            let read = Inventory::read(file, &mut self.sources, tags);
-            let added = read.and_then(|(inventory, warnings)| {
-                self.warnings.append(warnings);
-                let text = self.sources.iter().last();
-                let text = text.map_or("", |(_, source)| &*source.text);
-                let exposed = inventory.with_open_password(text).and_then(|name| {
-                    exposed_password_warning(file, &format!("the password of `{name}`"))
-                });
-                if let Some(warning) = exposed {
-                    self.warnings.push(warning);
-                }
-                let added = self.inventory.extend(&inventory);
-                added.map_err(|problem| Diagnostic::error(problem).into())
-            });
-            if let Err(problems) = added {
-                let sources = std::mem::take(&mut self.sources);
-                return Err(Error::with_sources(ErrorKind::Invalid, problems, sources));
+    pub fn add_files(
+        &mut self,
+        files: &[PathBuf],
+        keys: &FolderKeys,
+        may_run: &dyn Fn(&Path) -> bool,
+    ) -> Result<(), Error> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let mut reader = InventoryReader {
+            keys: keys.for_files(),
+            may_run,
+            sources: &mut self.sources,
+            inventory: std::mem::take(&mut self.inventory),
+            warnings: Diagnostics::default(),
+            open_passwords: Vec::new(),
+        };
+        let read = reader.read_all(files);
+        self.inventory = reader.inventory;
+        self.warnings.append(reader.warnings);
+        for (file, name) in reader.open_passwords {
+            let subject = format!("the password of `{name}`");
+            if let Some(warning) = exposed_password_warning(&file, &subject) {
+                self.warnings.push(warning);
             }
         }
-        Ok(())
+        read.map_err(|problems| {
+            let sources = std::mem::take(&mut self.sources);
+            Error::with_sources(ErrorKind::Invalid, problems, sources)
+        })
     }
 }
 

@@ -6,9 +6,11 @@
 mod endpoint_locator;
 mod fleet_hosts;
 mod gather;
+mod host_choice;
 mod host_session;
 
 pub(crate) use endpoint_locator::EndpointLocator;
 pub use fleet_hosts::FleetHosts;
 pub use gather::GatheredHosts;
+pub(in crate::fleet) use host_choice::refused as refused_pattern;
 pub use host_session::HostSession;

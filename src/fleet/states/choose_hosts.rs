@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use crate::fleet::hosts::FleetHosts;
+use crate::fleet::hosts::{FleetHosts, refused_pattern};
 use crate::fleet::{Error, ErrorKind};
+use crate::host::inventory::HostPatternError;
 use crate::host::services::{HostResolver as _, RoleLookup, RoleSource as _};
 use crate::host::{Action, ActionRequest, Exit, Location, LocationError, check_host_list_item};
 use crate::tasks::HostScope;
-use crate::text::Glob;
 use crate::value::{Map, Value};
 
 /// A machine that states are applied to.
@@ -19,6 +19,8 @@ pub struct StateHost {
     /// The name of the machine in messages and results.
     pub name: Arc<str>,
     pub location: Location,
+    /// The user to act as, which the inventory sets with `become`.
+    pub become_user: Option<String>,
     /// The inventory variables of the host, which state files read as pillar.
     pub data: Map,
 }
@@ -61,8 +63,10 @@ pub fn choose_hosts(
             let data = known
                 .host_data(&name)
                 .and_then(|data| data.as_map().cloned());
+            let login = known.host_login(&name).unwrap_or_default();
             Ok(StateHost {
                 location,
+                become_user: login.become_user,
                 data: data.unwrap_or_default(),
                 name: name.into(),
             })
@@ -92,21 +96,29 @@ fn apply_limits(
     known: &FleetHosts,
 ) -> Result<Vec<String>, Error> {
     let mut chosen = std::collections::HashSet::new();
+    let others: Vec<String> = names
+        .iter()
+        .filter(|name| !known.inventory().has_host(name))
+        .cloned()
+        .collect();
     for limit in limits {
-        let found: Vec<&String> = if let RoleLookup::Hosts(hosts) = known.hosts_of(limit) {
-            names.iter().filter(|name| hosts.contains(name)).collect()
-        } else {
-            let pattern = Glob::new(limit);
-            names
-                .iter()
-                .filter(|name| *name == limit || pattern.matches(name))
-                .collect()
+        let found: Vec<String> = match known.hosts_of(limit) {
+            RoleLookup::Hosts(hosts) => hosts,
+            _ => match known
+                .inventory()
+                .select_hosts(std::slice::from_ref(limit), &others)
+            {
+                Ok(hosts) => hosts.iter().map(ToString::to_string).collect(),
+                Err(HostPatternError::Empty(_) | HostPatternError::Unknown { .. }) => Vec::new(),
+                Err(error) => return Err(refused_pattern(&error)),
+            },
         };
-        if found.is_empty() {
+        let found: std::collections::HashSet<String> = found.into_iter().collect();
+        chosen.extend(names.iter().filter(|name| found.contains(*name)).cloned());
+        if names.iter().all(|name| !found.contains(name)) {
             let message = format!("`--limit {limit}` matches none of the hosts");
             return Err(Error::new(ErrorKind::Usage, message, None));
         }
-        chosen.extend(found.into_iter().cloned());
     }
     Ok(names
         .into_iter()
@@ -119,6 +131,7 @@ pub fn this_machine(name: &str) -> StateHost {
     StateHost {
         name: name.into(),
         location: Location::Local,
+        become_user: None,
         data: Map::new(),
     }
 }
@@ -128,6 +141,7 @@ impl StateHost {
     pub(super) fn request(&self, action: Action) -> ActionRequest {
         let mut request = ActionRequest::new(self.location.clone(), action);
         request.host = Some(self.name.to_string());
+        request.become_user.clone_from(&self.become_user);
         request
     }
 

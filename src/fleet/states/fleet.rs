@@ -62,7 +62,7 @@ pub enum MachineEnd {
 
 impl FleetMachine {
     fn new(host: StateHost, has_sudo: bool) -> Self {
-        let run = if has_sudo {
+        let run = if has_sudo || host.become_user.is_some() {
             HostRun::with_scripts()
         } else {
             HostRun::new(&host.location)

@@ -254,10 +254,10 @@ impl ChainRun {
         }
     }
 
-    /// Returns whether the action goes to a shell that stays open: facts and changes of another machine, unless the
+    /// Returns whether the action goes to a shell of its own: facts, changes and files of another machine, unless the
     /// chain limits their time.
     fn keeps_shell(&self) -> bool {
-        let has_script = matches!(self.request.action, Action::Read(_) | Action::Change(_));
+        let has_script = !matches!(self.request.action, Action::Run(_) | Action::Private(_));
         has_script && !self.request.location.is_local() && self.deadline().is_none()
     }
 
@@ -735,6 +735,7 @@ mod tests {
             source: crate::host::Content::Bytes(Vec::new()),
             target: "x".to_owned(),
             mode: None,
+            settings: crate::host::PutSettings::default(),
             time_limit: None,
         };
         let request = ActionRequest::local(Action::Put(put));

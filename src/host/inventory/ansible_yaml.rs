@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::value::{Map, Value};
-use crate::yaml::{Mapping, Node, NodeKind, TagReader};
+use crate::yaml::{Mapping, Node, NodeKind, Schema, TagReader};
 
 use super::error::InventoryProblem;
 use super::model::Inventory;
@@ -15,6 +15,8 @@ pub(super) struct YamlReader<'a> {
     pub(super) sources: &'a Sources,
     pub(super) tags: &'a dyn TagReader,
     pub(super) problems: Diagnostics,
+    /// Whether plain scalars follow the rules of YAML 1.1; those of TOML have rules of their own.
+    pub(super) is_yaml: bool,
 }
 
 impl YamlReader<'_> {
@@ -50,10 +52,11 @@ impl YamlReader<'_> {
         map
     }
 
-    /// Returns a value with its encrypted parts decrypted and with the booleans of YAML 1.1.
+    /// Returns a value with its encrypted parts decrypted, as YAML 1.1 reads it.
     pub(super) fn value(&mut self, node: &Node) -> Value {
         match node.to_value_with(self.tags) {
-            Ok(value) => self.with_booleans(node, value),
+            Ok(value) if self.is_yaml => self.by_old_rules(node, value),
+            Ok(value) => value,
             Err(problems) => {
                 self.problems.append(problems);
                 Value::Null
@@ -71,24 +74,28 @@ impl YamlReader<'_> {
         all
     }
 
-    fn with_booleans(&self, node: &Node, value: Value) -> Value {
+    /// Returns a value with its plain scalars read by the rules of YAML 1.1, which Ansible follows.
+    fn by_old_rules(&self, node: &Node, value: Value) -> Value {
         match (node.kind(), &value) {
             (NodeKind::Str(text), Value::Str(_)) => {
                 let is_plain = self.sources.text(node.span()) == &**text;
-                match boolean(text).filter(|_| is_plain) {
-                    Some(truth) => Value::Bool(truth),
-                    None => value,
+                is_plain.then(|| plain_scalar(text)).unwrap_or(value)
+            }
+            (NodeKind::Int(_) | NodeKind::Float(_), Value::Int(_) | Value::Float(_)) => {
+                match self.sources.text(node.span()) {
+                    "" => value,
+                    text => plain_scalar(text),
                 }
             }
             (NodeKind::Seq(nodes), Value::List(items)) => {
                 let items = nodes.iter().zip(items.iter());
-                Value::list(items.map(|(node, item)| self.with_booleans(node, item.clone())))
+                Value::list(items.map(|(node, item)| self.by_old_rules(node, item.clone())))
             }
             (NodeKind::Map(nodes), Value::Map(map)) => {
                 let entry = |(key, value): (&Arc<str>, &Value)| {
                     let node = nodes.get(key);
                     let value = value.clone();
-                    let value = node.map_or(value.clone(), |node| self.with_booleans(node, value));
+                    let value = node.map_or(value.clone(), |node| self.by_old_rules(node, value));
                     (Arc::clone(key), value)
                 };
                 Value::map(map.iter().map(entry))
@@ -112,12 +119,30 @@ impl YamlReader<'_> {
     }
 }
 
-/// Returns the boolean that YAML 1.1 sees in a plain text which YAML 1.2 reads as a string.
-fn boolean(text: &str) -> Option<bool> {
-    match text {
-        "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
-        "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
-        _ => None,
+/// Returns the value that YAML 1.1 sees in a plain scalar. A leading zero makes a number octal.
+fn plain_scalar(text: &str) -> Value {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if let Some(octal) = digits.strip_prefix('0')
+        && !octal.is_empty()
+        && octal.bytes().all(|byte| matches!(byte, b'0'..=b'7' | b'_'))
+        && let Ok(number) = i64::from_str_radix(&octal.replace('_', ""), 8)
+    {
+        return Value::Int(sign * number);
+    }
+    match Schema::Salt.resolve(text) {
+        // A number with leading zeros that is not octal stays text.
+        Some(NodeKind::Int(_))
+            if digits.len() > 1
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
+                && digits.starts_with('0') =>
+        {
+            Value::str(text)
+        }
+        Some(kind) => Node::new(kind, Span::NONE, None).to_value(),
+        None => Value::str(text),
     }
 }
 
@@ -155,6 +180,11 @@ fn group(
                 inventory.add_group(Arc::clone(name), data);
             }
             "hosts" => hosts(inventory, name, value, context),
+            "children" if value.as_seq().is_some() => {
+                for child in value.as_seq().unwrap_or_default() {
+                    child_of_list(inventory, name, child, context);
+                }
+            }
             "children" => {
                 let entries = context.entries(value, "children");
                 for (child, entry) in entries.into_iter().flatten() {
@@ -170,6 +200,27 @@ fn group(
         }
     }
     children
+}
+
+/// Adds a child group that stands in a list, as in TOML and in the output of programs.
+pub(super) fn child_of_list(
+    inventory: &mut Inventory,
+    group: &str,
+    child: &Node,
+    context: &mut YamlReader<'_>,
+) {
+    let Some(name) = child.as_str() else {
+        let problem = InventoryProblem::Kind {
+            name: "children".to_owned(),
+            found: child.kind_name(),
+            expected: "a list of group names",
+        };
+        return context.error(problem, child.span());
+    };
+    inventory.add_group(name, Map::new());
+    if let Err(problem) = inventory.add_child_group(name, group) {
+        context.error(problem, child.span());
+    }
 }
 
 fn hosts(inventory: &mut Inventory, group: &str, node: &Node, context: &mut YamlReader<'_>) {

@@ -54,7 +54,7 @@ pub enum InventoryProblem {
         context: &'static str,
     },
     /// The file is an executable program, as dynamic inventories of Ansible are.
-    #[error("the file is a program; dynamic inventories are not supported")]
+    #[error("the file is a program, which may not run")]
     Program,
 }
 

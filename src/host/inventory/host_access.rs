@@ -82,6 +82,13 @@ pub struct Escalation {
     pub password: Option<Secret>,
 }
 
+impl Escalation {
+    /// Returns true if the user is reached by `sudo`, which runs over hosts follow.
+    pub fn is_sudo(&self) -> bool {
+        matches!(self.method.as_str(), "sudo" | "ansible.builtin.sudo")
+    }
+}
+
 impl ConnectionMethod {
     /// Returns the location, completed with the settings of the command line and `ssh_config`.
     pub fn locate(&self, resolver: &LocationResolver) -> Result<Location, Error> {

@@ -1,7 +1,7 @@
 //! Inventories: hosts with their data, in groups, from files or from an ensemble (F8 to F12).
 //!
-//! Three file formats are recognized by their content: Ansible's INI and YAML inventories, read as
-//! Ansible reads them, and Unfurl's own YAML format:
+//! The formats are recognized by name and content: Ansible's INI, YAML and TOML inventories, read as Ansible reads them,
+//! the JSON that inventory programs print, and Unfurl's own YAML format:
 //!
 //! ```yaml
 //! data: {domain: example.com}         # data of all hosts
@@ -25,23 +25,34 @@
 //! `password`, `connection` (`ssh`, `local`, `docker`, `podman`), `jump` (a host string or a list),
 //! `proxy_command`, `become` (`true`, or `user`, `method` and `password`) and `data`. Each key but
 //! `data` is stored as the equivalent Ansible variable, so that one precedence rule applies: all
-//! hosts, then parent groups, then groups, then the host; later ones win.
+//! hosts, then parent groups, then groups, then the host; later ones win. Files below `group_vars/`
+//! come after all groups, and files below `host_vars/` last.
 
 mod ansible_ini;
 mod ansible_yaml;
 mod error;
 mod host_access;
+mod host_pattern;
+mod inventory_reader;
 mod model;
+mod program;
+mod program_output;
 mod range;
 mod read;
 mod roles;
+mod toml_text;
 mod unfurl_yaml;
+mod vars_files;
 
 pub use error::HostAccessError;
 #[cfg(test)]
 pub use host_access::HostAccess;
-pub use host_access::{ConnectionMethod, has_proxy_command, refuse_proxy_command};
-pub use model::Inventory;
+pub use host_access::{ConnectionMethod, Escalation, has_proxy_command, refuse_proxy_command};
+pub use host_pattern::HostPatternError;
+pub use inventory_reader::InventoryReader;
+pub use model::{Inventory, is_secret_variable};
+pub use program::PERMISSION as PROGRAM_PERMISSION;
+pub use read::InventoryFormat;
 pub use roles::InventoryRole;
 
 #[cfg(test)]

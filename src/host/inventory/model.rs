@@ -26,6 +26,8 @@ pub struct Inventory {
 #[derive(Debug, Clone, Default)]
 pub(super) struct InventoryHost {
     pub(super) data: Map,
+    /// The variables from `host_vars/`, which win over all others.
+    pub(super) file_data: Map,
     /// The indices of the groups that list the host.
     pub(super) groups: Vec<usize>,
 }
@@ -34,6 +36,8 @@ pub(super) struct InventoryHost {
 #[derive(Debug, Clone, Default)]
 pub(super) struct HostGroup {
     pub(super) data: Map,
+    /// The variables from `group_vars/`, which win over those of the inventory files.
+    pub(super) file_data: Map,
     pub(super) hosts: Vec<usize>,
     /// The items of `hosts`, to find duplicates fast.
     host_set: HashSet<usize, Fold>,
@@ -44,6 +48,8 @@ pub(super) struct HostGroup {
     pub(super) members: GroupMembers,
     /// The length of the longest chain of parent groups; 0 without parents.
     depth: usize,
+    /// Whether a file names the group as a child of `all`, beside other parents.
+    is_below_all: bool,
 }
 
 /// The source of a group's hosts.
@@ -79,6 +85,26 @@ impl Inventory {
         group.data.extend(data);
     }
 
+    /// Adds variables from a file below `group_vars/`. Does nothing if the group does not exist.
+    pub(super) fn add_group_file(&mut self, name: &str, data: Map) {
+        match self.groups.get_mut(name) {
+            Some(group) => group.file_data.extend(data),
+            // These two groups exist in every inventory.
+            None if name == ALL || name == UNGROUPED => {
+                self.add_group(name, Map::new());
+                self.add_group_file(name, data);
+            }
+            None => {}
+        }
+    }
+
+    /// Adds variables from a file below `host_vars/`. Does nothing if the host does not exist.
+    pub(super) fn add_host_file(&mut self, name: &str, data: Map) {
+        if let Some(host) = self.hosts.get_mut(name) {
+            host.file_data.extend(data);
+        }
+    }
+
     /// Sets the source of a group's hosts. Adds the group if it does not exist.
     pub fn set_members(&mut self, group: &str, members: GroupMembers) {
         let index = self.group_index(group);
@@ -112,6 +138,9 @@ impl Inventory {
         let is_under_all = self.groups.get_index_of(ALL) == Some(parent);
         // Every group is below `all` implicitly. Recording it would give the group more depth, and
         // so more weight.
+        if is_under_all {
+            self.groups[child].is_below_all = true;
+        }
         if is_under_all || self.groups[parent].child_set.contains(&child) {
             return Ok(());
         }
@@ -160,9 +189,13 @@ impl Inventory {
     pub fn extend(&mut self, other: &Self) -> Result<(), InventoryProblem> {
         for (name, host) in &other.hosts {
             self.add_host(Arc::clone(name), host.data.clone())?;
+            self.add_host_file(name, host.file_data.clone());
         }
         for (name, group) in &other.groups {
             self.add_group(Arc::clone(name), group.data.clone());
+            self.add_group_file(name, group.file_data.clone());
+            let index = self.group_index(name);
+            self.groups[index].is_below_all |= group.is_below_all;
             if group.members != GroupMembers::Listed {
                 self.set_members(name, group.members.clone());
             }
@@ -191,21 +224,12 @@ impl Inventory {
         self.groups.keys().filter(move |name| !is_built_in(name))
     }
 
-    /// Returns the first host or group whose data contain a password as plain text.
-    pub fn with_open_password(&self, file: &str) -> Option<&Arc<str>> {
-        let is_plain = |value: &Value| {
-            let is_encrypted = |text: &str| value.has_sensitive() && !file.contains(text);
-            let text = value.reveal().as_str();
-            text.is_some_and(|text| !text.is_empty() && !text.contains("{{") && !is_encrypted(text))
-        };
-        let has_password = |data: &Map| {
-            let mut values = PASSWORD_VARIABLES.iter().filter_map(|name| data.get(*name));
-            values.any(is_plain)
-        };
+    /// Returns the first host or group whose data contain a password as plain text of the file.
+    pub(super) fn with_open_password(&self, file: &str) -> Option<&Arc<str>> {
         let hosts = self.hosts.iter().map(|(name, host)| (name, &host.data));
         let groups = self.groups.iter().map(|(name, group)| (name, &group.data));
         let mut all = hosts.chain(groups);
-        all.find(|(_, data)| has_password(data))
+        all.find(|(_, data)| has_open_password(data, file))
             .map(|(name, _)| name)
     }
 
@@ -220,14 +244,59 @@ impl Inventory {
     /// name.
     pub fn data(&self, host: &str) -> Map {
         let mut data = Map::new();
-        for group in self.groups_by_weight(host) {
-            data.extend(self.groups[group].data.clone());
+        let groups = self.groups_by_weight(host);
+        for group in &groups {
+            data.extend(self.groups[*group].data.clone());
         }
         data.shift_remove(PRIORITY);
+        // All files below `group_vars/` come after all groups of the inventory files, as in Ansible.
+        for group in groups {
+            data.extend(self.groups[group].file_data.clone());
+        }
         if let Some(host) = self.hosts.get(host) {
             data.extend(host.data.clone());
+            data.extend(host.file_data.clone());
         }
         data
+    }
+
+    /// Returns the indices of the groups in the order of the file, without the two built-in ones.
+    fn plain_groups(&self) -> impl Iterator<Item = (usize, &Arc<str>, &HostGroup)> {
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.map(|(index, (name, group))| (index, name, group));
+        groups.filter(|(_, name, _)| &***name != ALL && &***name != UNGROUPED)
+    }
+
+    /// Returns the names of the groups of a group: `all` has those without a parent.
+    pub fn children_of(&self, group: &str) -> Vec<&Arc<str>> {
+        let all = self.plain_groups();
+        if group == ALL {
+            let tops = all.filter(|(_, _, group)| group.parents.is_empty() || group.is_below_all);
+            return tops.map(|(_, name, _)| name).collect();
+        }
+        let children = self.groups.get(group).map(|group| &group.children);
+        let name = |index: &usize| self.groups.get_index(*index).map(|(name, _)| name);
+        children.into_iter().flatten().filter_map(name).collect()
+    }
+
+    /// Returns the names of the hosts that a group lists itself; `ungrouped` has those without a group.
+    pub fn own_hosts_of(&self, group: &str) -> Vec<&Arc<str>> {
+        if group == UNGROUPED {
+            let alone = self.hosts.iter().filter(|(_, host)| host.groups.is_empty());
+            return alone.map(|(name, _)| name).collect();
+        }
+        let hosts = self.groups.get(group).map(|group| &group.hosts);
+        let name = |index: &usize| self.hosts.get_index(*index).map(|(name, _)| name);
+        hosts.into_iter().flatten().filter_map(name).collect()
+    }
+
+    /// Returns the names of all groups of a host, from the outermost to the innermost.
+    pub fn groups_of(&self, host: &str) -> Vec<&Arc<str>> {
+        let name = |index: usize| self.groups.get_index(index).map(|(name, _)| name);
+        let groups = self.groups_by_weight(host).into_iter().filter_map(name);
+        groups
+            .filter(|name| &***name != ALL && &***name != UNGROUPED)
+            .collect()
     }
 
     /// Returns the indices of a host's groups in increasing precedence.
@@ -272,6 +341,36 @@ const PASSWORD_VARIABLES: [&str; 7] = [
     "ansible_ssh_private_key_passphrase",
     "ansible_private_key_passphrase",
 ];
+
+/// The parts of names by which variables with secrets are known.
+const SECRET_WORDS: [&str; 6] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "private_key",
+];
+
+/// Returns true if the name of a variable says that it has a secret, whatever its value looks like.
+pub fn is_secret_variable(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_place = ["_file", "_path", "_dir"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    !is_place && (name.ends_with("_pass") || SECRET_WORDS.iter().any(|word| name.contains(word)))
+}
+
+/// Returns true if variables contain a password as plain text of the file.
+pub(super) fn has_open_password(data: &Map, file: &str) -> bool {
+    let is_plain = |value: &Value| {
+        let is_encrypted = |text: &str| value.has_sensitive() && !file.contains(text);
+        let text = value.reveal().as_str();
+        text.is_some_and(|text| !text.is_empty() && !text.contains("{{") && !is_encrypted(text))
+    };
+    let mut values = PASSWORD_VARIABLES.iter().filter_map(|name| data.get(*name));
+    values.any(is_plain)
+}
 
 /// The variable that orders groups of the same depth.
 const PRIORITY: &str = "ansible_group_priority";

@@ -77,12 +77,13 @@ impl Inventory {
     }
 
     fn lookup(&self, hosts: Vec<Arc<str>>, role: &str) -> InventoryRole {
-        match self.groups.get(role) {
-            Some(group) if !group.data.is_empty() => InventoryRole::Mapping {
-                hosts,
-                data: group.data.clone(),
-            },
-            _ => InventoryRole::Hosts(hosts),
+        let group = self.groups.get(role);
+        let mut data = group.map_or_else(Map::new, |group| group.data.clone());
+        data.extend(group.into_iter().flat_map(|group| group.file_data.clone()));
+        if data.is_empty() {
+            InventoryRole::Hosts(hosts)
+        } else {
+            InventoryRole::Mapping { hosts, data }
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::secret::Keys;
 fn parse(text: &str) -> Result<(Inventory, Diagnostics), Diagnostics> {
     let mut sources = Sources::default();
     let source = sources.add("hosts", text, None);
-    Inventory::parse(source, false, &sources, &Keys::default())
+    Inventory::parse(source, InventoryFormat::Unknown, &sources, &Keys::default())
 }
 
 fn read(text: &str) -> Inventory {

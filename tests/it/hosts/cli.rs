@@ -37,7 +37,7 @@ pub(crate) fn hosts(sshd: &Sshd, count: u8) -> String {
 }
 
 /// Calls a command on the first `count` addresses of a server, in parallel.
-fn over(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
+pub(super) fn over(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
     let mut line = vec![words[0].to_owned(), "-PH".to_owned(), hosts(sshd, count)];
     line.extend(options(sshd));
     line.extend(words[1..].iter().map(|word| (*word).to_owned()));
@@ -127,9 +127,8 @@ fn a_missing_local_or_remote_file_is_reported() {
     let run = over(&env, &sshd, 1, &["get", "/no/such/file", "x"]).exits(1);
     assert!(run.stderr.contains("no such file or folder"), "{run}");
     assert!(!env.work().join("x").exists());
-    env.write("file", "x");
-    let run = over(&env, &sshd, 1, &["put", "--sudo", "file", "x"]).exits(2);
-    assert!(run.stderr.contains("`--sudo` is not supported"), "{run}");
+    let run = over(&env, &sshd, 1, &["put", "*.none", "x/"]).exits(2);
+    assert!(run.stderr.contains("no file or folder `*.none`"), "{run}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use unfurl::testing::host::{Action, Content, Destination, Exit, Get, Put};
+use unfurl::testing::host::{
+    Action, Content, Destination, Exit, Get, GetSettings, Put, PutSettings,
+};
 
 use super::sshd::{Sshd, pooled, transfer};
 use crate::support::wait_for_async;
@@ -16,6 +18,7 @@ fn put(source: Content, target: &Path, mode: Option<u32>) -> Action {
         source,
         target: target.to_string_lossy().into_owned(),
         mode,
+        settings: PutSettings::default(),
         time_limit: None,
     })
 }
@@ -25,6 +28,7 @@ fn get(source: &Path, target: &Path) -> Action {
         source: source.to_string_lossy().into_owned(),
         target: target.to_owned(),
         max_bytes: None,
+        settings: GetSettings::default(),
         time_limit: None,
     })
 }

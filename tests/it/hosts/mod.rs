@@ -14,5 +14,6 @@ mod routes;
 mod ssh_options;
 pub(crate) mod sshd;
 mod states;
+mod transfers;
 mod transport;
 mod unreachable;

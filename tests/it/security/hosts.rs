@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use unfurl::testing::diagnostic::Sources;
-use unfurl::testing::host::inventory::Inventory;
+use unfurl::testing::host::inventory::{Inventory, InventoryFormat};
 use unfurl::testing::host::resolver::{LocationResolver, LoginOptions};
 use unfurl::testing::host::ssh_config::{LocalUser, SshConfig, SshConfigFiles};
 use unfurl::testing::host::{Location, Route};
@@ -163,7 +163,12 @@ impl Trap {
     ) -> Vec<Result<(), String>> {
         let mut sources = Sources::default();
         let source = sources.add("hosts", text, None);
-        let Ok((inventory, _)) = Inventory::parse(source, is_yaml, &sources, &Keys::default())
+        let format = if is_yaml {
+            InventoryFormat::Yaml
+        } else {
+            InventoryFormat::Unknown
+        };
+        let Ok((inventory, _)) = Inventory::parse(source, format, &sources, &Keys::default())
         else {
             return vec![Err("the inventory is refused".to_owned())];
         };
