@@ -29,6 +29,7 @@ mod names;
 pub(crate) mod native;
 mod output;
 mod output_reader;
+mod packed_upload;
 mod passwords;
 mod pattern;
 mod perform;

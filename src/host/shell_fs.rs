@@ -210,6 +210,34 @@ impl<'a> ShellFs<'a> {
         Ok(size)
     }
 
+    /// Runs a script whose input is a source.
+    pub(super) async fn run_with_input(
+        &self,
+        path: &str,
+        script: &str,
+        source: &UploadSource,
+    ) -> Result<(), Error> {
+        let flow = ProgramStreams {
+            source: Some(source),
+            ..ProgramStreams::default()
+        };
+        self.run("write", path, script, flow).await.map(|_| ())
+    }
+
+    /// Makes folders, unless they exist. Returns true if the host has `tar`.
+    pub(super) async fn make_folders(&self, paths: &[String]) -> Result<bool, Error> {
+        let mut text = String::new();
+        for path in paths {
+            text.push_str(&format!("mkdir -p -- {} || exit 1\n", quote_word(path)));
+        }
+        text.push_str("if command -v tar >/dev/null 2>&1; then echo tar; fi\n");
+        let first = paths.first().map_or("", String::as_str);
+        let output = self
+            .run("make", first, &text, ProgramStreams::default())
+            .await?;
+        Ok(output.out.starts_with(b"tar"))
+    }
+
     /// Returns the length of an incomplete file; 0 if there is none or it is longer than the whole.
     async fn kept_length(&self, part: &str, size: u64) -> Result<u64, Error> {
         let path = quote_word(part);

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::download_limits::DownloadLimits;
 use super::local_copy::{self, TransferCount};
 use super::mirror;
+use super::packed_upload::packs;
 use super::remote_fs::RemoteFs;
 use super::request::wait_for_stop;
 use super::sftp::Sftp;
@@ -261,16 +262,31 @@ async fn upload_folder(
     items: &[TransferItem],
     put: &Put,
 ) -> Result<TransferCount, Error> {
-    remote_fs.make_folder(target).await?;
-    for item in items
+    let folders = items
         .iter()
-        .filter(|item| item.kind == TransferKind::Folder)
-    {
-        remote_fs
-            .make_folder(&join_path(target, &item.relative_path))
-            .await?;
+        .filter(|item| item.kind == TransferKind::Folder);
+    let folders = folders.map(|item| join_path(target, &item.relative_path));
+    let folders: Vec<String> = std::iter::once(target.to_owned()).chain(folders).collect();
+    let mut count = TransferCount::default();
+    let mut files: Vec<&TransferItem> = items.iter().collect();
+    if let RemoteFs::Shell(programs) = remote_fs {
+        let can_unpack = programs.make_folders(&folders).await?;
+        // Each file is compared or resumed by itself.
+        if can_unpack && !put.settings.verify && !put.settings.resume {
+            let (packs, others) = packs(items);
+            for pack in &packs {
+                let settings = (put.mode, &put.settings);
+                count.bytes += programs.put_pack(target, pack, settings).await?;
+                count.files += pack.len() as u64;
+            }
+            files = others;
+        }
+    } else {
+        for folder in &folders {
+            remote_fs.make_folder(folder).await?;
+        }
     }
-    let files = items.iter().filter_map(|item| match item.kind {
+    let files = files.into_iter().filter_map(|item| match item.kind {
         TransferKind::File { mode, size } => Some((item, put.mode.unwrap_or(mode), size)),
         TransferKind::Folder => None,
     });
@@ -281,7 +297,8 @@ async fn upload_folder(
             .put(source, &place, (Some(mode), &put.settings))
             .await
     });
-    run_concurrently(work).await
+    count.add(run_concurrently(work).await?);
+    Ok(count)
 }
 
 async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, Error> {

@@ -10,7 +10,6 @@ use unfurl::testing::host::inventory::{ConnectionMethod, Inventory, InventoryFor
 use unfurl::testing::ops::SessionOptions;
 use unfurl::testing::ops::hosts::inventory;
 use unfurl::testing::secret::Keys;
-use unfurl::testing::value::Value;
 
 use crate::support::{Run, TestEnv};
 

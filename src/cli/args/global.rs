@@ -58,7 +58,8 @@ pub(in crate::cli) struct Global {
     /// Folder for temporary files; it must exist
     #[arg(long, global = true, env = "UNFURL_TMPDIR", value_name = "PATH", value_parser = existing_folder)]
     pub(in crate::cli) tmp: Option<PathBuf>,
-    /// Permit the project an effect beyond reading its own files: read (other files), pipe, url, secrets, python, …;
+    /// Permit the project an effect beyond reading its own files: read (other files), pipe, url, secrets, python,
+    /// inventory (programs that list hosts), …;
     /// git-config lets settings and hooks of its repositories run programs; evaluate-results lets expressions
     /// in the output of commands be evaluated
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]

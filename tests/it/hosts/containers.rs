@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use unfurl::testing::host::{
-    Action, ActionResult, Command, ConnectionPool, Container, Content, Exit, Get, Location, Put,
+    Action, ActionResult, Command, ConnectionPool, Container, Content, Exit, Get, GetSettings,
+    Location, Put, PutSettings,
 };
 
 use super::sshd::{Sshd, call, pooled, sh};
@@ -71,6 +72,7 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
                 source: Content::Bytes(b"text".to_vec()),
                 target: "file".into(),
                 mode: Some(0o600),
+                settings: PutSettings::default(),
                 time_limit: None,
             });
             let (_stop, first) = call();
@@ -80,6 +82,7 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
                 source: "file".into(),
                 target: folder.path().join("back"),
                 max_bytes: None,
+                settings: GetSettings::default(),
                 time_limit: None,
             });
             let (_stop, second) = call();

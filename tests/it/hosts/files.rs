@@ -221,6 +221,7 @@ fn a_transfer_that_takes_too_long_leaves_nothing_half_there() {
             source: Content::Path(from.path().join("from")),
             target: folder.path().join("there").to_string_lossy().into_owned(),
             mode: None,
+            settings: PutSettings::default(),
             time_limit: Some(Duration::from_millis(500)),
         });
         // A part of the file exists before the time is over.
