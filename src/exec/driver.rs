@@ -110,6 +110,8 @@ pub struct Driver {
     interrupts: Interrupts,
     on_interrupt: OnInterrupt,
     passwords: Option<PasswordState>,
+    /// The chain of executors for actions that name none.
+    chain: Option<Arc<ExecutorChain>>,
 }
 
 impl std::fmt::Debug for Driver {
@@ -134,7 +136,15 @@ impl Driver {
             interrupts,
             on_interrupt,
             passwords: None,
+            chain: None,
         }
+    }
+
+    /// Makes actions that name no chain of executors pass through this one.
+    #[must_use]
+    pub fn with_chain(mut self, chain: Option<Arc<ExecutorChain>>) -> Self {
+        self.chain = chain;
+        self
     }
 
     /// Creates a driver whose actions this process runs with a [`LocalRunner`].
@@ -207,6 +217,10 @@ impl Driver {
         let request = match &mut self.passwords {
             Some(passwords) => passwords.track(tag, request, trials),
             None => request,
+        };
+        let request = ActionRequest {
+            chain: request.chain.or_else(|| self.chain.clone()),
+            ..request
         };
         self.runner()?.begin(tag, request)?;
         self.running += 1;

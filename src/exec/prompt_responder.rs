@@ -95,7 +95,8 @@ impl PromptResponder {
             };
             end.clear();
             let answer = &self.answers[at];
-            let refused = std::mem::replace(&mut self.is_used[at], true);
+            let was_used = std::mem::replace(&mut self.is_used[at], true);
+            let refused = was_used && !answer.may_repeat();
             let reply = answer.reply.as_ref().filter(|_| !refused);
             let Some(reply) = reply else {
                 let question = answer.question.clone();

@@ -103,6 +103,13 @@ pub struct PromptAnswer {
     pub ends_login: bool,
 }
 
+impl PromptAnswer {
+    /// Returns true if the prompt is a question of the command itself, which may come more than once.
+    pub fn may_repeat(&self) -> bool {
+        self.reply.is_some() && matches!(self.question, Question::Prompt(_))
+    }
+}
+
 /// A command with everything needed to run it.
 ///
 /// The command inherits nothing from the process that runs it. [`Debug`] shows no secrets.

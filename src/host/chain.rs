@@ -49,6 +49,8 @@ pub enum ChainExecutor {
         /// The container program, such as `docker` or `podman`.
         engine: String,
     },
+    /// Runs commands in a transaction of a system whose root folder is read-only (X17).
+    TransactionalUpdate(Box<Delegation>),
     /// Runs a command in another root folder. Only root may do this.
     Chroot(PathBuf),
     /// Limits the total time of all executors after it.
@@ -64,6 +66,30 @@ pub enum ChainExecutor {
     DryRun,
     /// Asks a program of the user's.
     Custom(Box<CustomExecutor>),
+}
+
+/// The functions that `transactional_update` runs in a transaction, by the names that Salt has for them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delegation {
+    pub modules: Vec<String>,
+    pub functions: Vec<String>,
+}
+
+impl Delegation {
+    /// The modules whose functions run in a transaction unless the configuration names others.
+    pub const MODULES: [&str; 18] = [
+        "ansible", "cabal", "chef", "cmd", "composer", "cp", "cpan", "cyg", "file", "freeze",
+        "nix", "npm", "pip", "pkg", "puppet", "pyenv", "rbenv", "scp",
+    ];
+
+    /// Returns true if a function, such as `cmd.run`, runs in a transaction.
+    pub fn has(&self, function: &str) -> bool {
+        let module = function.split('.').next().unwrap_or(function);
+        // States run in a transaction in any case.
+        module == "state"
+            || self.modules.iter().any(|name| name == module)
+            || self.functions.iter().any(|name| name == function)
+    }
 }
 
 /// The way in which hosts are spread over a time.
@@ -158,6 +184,7 @@ impl ChainExecutor {
             Self::Sudo(_) => "sudo",
             Self::Su(_) => "su",
             Self::Container { .. } => "container",
+            Self::TransactionalUpdate(_) => "transactional_update",
             Self::Chroot(_) => "chroot",
             Self::Timeout(_) => "timeout",
             Self::Retry { .. } => "retry",

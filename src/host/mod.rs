@@ -72,7 +72,8 @@ pub use chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread, UnhandledPolic
 pub use deferred_output::{DeferredOutput, UnavailableOutput};
 pub use delivery::Delivery;
 pub use executor::{
-    ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorEnvironment, ExecutorError,
+    ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorConfiguration,
+    ExecutorEnvironment, ExecutorError,
 };
 pub use interactive::{Forward, ForwardEndpoint, Forwarding, Terminal};
 pub use location::{

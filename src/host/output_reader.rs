@@ -321,7 +321,7 @@ impl<'a> OutputReader<'a> {
         }
         let line = format!("{}\n", reply.reveal()).into_bytes();
         self.send_input(InputChunk::Bytes(line));
-        self.answered[index] = true;
+        self.answered[index] = !answer.may_repeat();
         if answer.ends_login {
             self.retired_count = index + 1;
             self.answered[..=index].fill(true);

@@ -24,13 +24,11 @@ pub(super) fn resolve_chain(
     system_context: &Arc<LocalSystem>,
     environment: &BTreeMap<String, String>,
 ) -> Result<Option<Arc<ExecutorChain>>, Failure> {
-    let configuration = match session.section(SECTION, topology, system_context)? {
-        Some(section) => ChainSpec::from_value(&section)?,
-        None => ChainSpec::default(),
-    };
+    let configuration = configured_executors(session, topology, system_context)?;
     let environment = ExecutorEnvironment {
         folder: session.manifest.base_dir().to_path_buf(),
         environment: environment.clone().into_iter().collect(),
+        ..ExecutorEnvironment::default()
     };
     let resolved = request
         .run
@@ -49,6 +47,18 @@ pub(super) fn resolve_chain(
         return Err(Failure::usage_with(message, help));
     }
     Ok((!chain.is_direct()).then(|| Arc::new(chain)))
+}
+
+/// Returns the executors that the environment configures.
+pub(super) fn configured_executors(
+    session: &mut Session,
+    topology: &Arc<Topology>,
+    system_context: &Arc<LocalSystem>,
+) -> Result<ChainSpec, Failure> {
+    Ok(match session.section(SECTION, topology, system_context)? {
+        Some(section) => ChainSpec::from_value(&section)?,
+        None => ChainSpec::default(),
+    })
 }
 
 impl From<ExecutorError> for Failure {

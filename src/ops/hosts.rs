@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::executor_chain::configured_executors;
 use super::failure::{Failure, FailureKind};
 use super::host_passwords::PASSWORD_SECRETS;
 use crate::diagnostic::Diagnostic;
 use crate::fleet::hosts::{FleetHosts, GatheredHosts};
+use crate::host::ExecutorConfiguration;
 use crate::host::inventory::PROGRAM_PERMISSION;
 use crate::host::resolver::LoginOptions;
 use crate::host::ssh_config::SshConfigFiles;
@@ -84,8 +86,13 @@ fn of_ensemble(mut session: Session) -> Result<GatheredHosts, Failure> {
     let topology = Arc::new(session.topology()?);
     let planned = session.manifest.base_dir().join("planned");
     let system_context = Arc::new(session.system_context(planned));
+    let executors = configured_executors(&mut session, &topology, &system_context)?;
     let mut hosts = GatheredHosts::from_topology(&topology, system_context)?;
     hosts.add_passwords(PASSWORD_SECRETS, &session.environment.secrets);
+    hosts.executors = vec![ExecutorConfiguration {
+        spec: executors,
+        folder: session.manifest.base_dir().to_path_buf(),
+    }];
     hosts.sources = session.sources;
     Ok(hosts)
 }

@@ -14,6 +14,7 @@ mod event_watcher;
 mod executor_chain;
 pub mod explain;
 pub mod export;
+pub mod fabfile;
 mod failure;
 mod frontend;
 pub mod git;

@@ -2,15 +2,17 @@
 //!
 //! `reader` creates them and `engine` runs them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{HostScope, LocalPattern, TaskCall, TaskName};
+use super::{
+    Block, CommandOptions, ForEach, HostScope, LocalPattern, Steps, TaskCall, TaskName, Until,
+};
 use crate::diagnostic::Span;
-use crate::host::{Command, GetSettings, PutSettings};
+use crate::host::{Command, ExecutorConfiguration, GetSettings, PutSettings};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
@@ -83,7 +85,11 @@ pub struct Task {
     pub warn_only: Option<bool>,
     /// Whether unreachable hosts are skipped. None if the environment decides.
     pub skip_bad_hosts: Option<bool>,
-    pub steps: Vec<TaskStep>,
+    pub steps: Steps,
+    /// The options of all commands of the task.
+    pub options: CommandOptions,
+    /// Settings that apply only within the task.
+    pub settings: Option<EnvSettings>,
     /// The value that the task returns to a task that executes it.
     pub returns: Option<Value>,
     /// The folder that local paths in the task are relative to.
@@ -108,6 +114,10 @@ pub struct TaskStep {
     pub action: StepAction,
     /// The condition under which the step runs.
     pub condition: Option<TemplateText>,
+    /// The items that the step runs for.
+    pub for_each: Option<ForEach>,
+    /// The repetition of the step.
+    pub until: Option<Until>,
     /// The variable name for the result of the step.
     pub register: Option<Arc<str>>,
     /// Whether a failure of the step does not fail the task.
@@ -116,36 +126,6 @@ pub struct TaskStep {
     pub options: CommandOptions,
     /// The position of the step in its file.
     pub span: Span,
-}
-
-/// The options with which a command runs.
-#[derive(Debug, Clone, Default)]
-pub struct CommandOptions {
-    /// The exit codes that mean success. Empty if only 0 does.
-    pub ok_codes: Vec<i32>,
-    /// The working folder of the command.
-    pub cd: Option<TemplateText>,
-    pub env: Vec<(String, TemplateText)>,
-    /// The shell that runs the command, instead of the environment's.
-    pub shell: Option<TemplateText>,
-    /// The text that the command reads from its standard input.
-    pub stdin: Option<TemplateText>,
-    /// True if the command reads the input of this program, instead of `stdin`.
-    pub program_input: bool,
-    /// Whether the command runs in a pseudo-terminal.
-    pub pty: bool,
-    /// True if the SSH server gets the text as it is, without a shell of this program.
-    pub raw: bool,
-    /// The time limit of the command.
-    pub time_limit: Option<Duration>,
-    /// The maximum size of long outputs of the command that are kept whole.
-    pub capture: Option<u64>,
-    /// For a command that restarts its host: the time within which the host must be up again.
-    pub restart: Option<Duration>,
-    /// Whether the command and its output are hidden.
-    pub secret: bool,
-    /// Whether the output is not shown while the command runs.
-    pub quiet: bool,
 }
 
 /// The action of a step, one variant per action key of `tasks.yaml`.
@@ -193,6 +173,7 @@ pub enum StepAction {
     /// Ends the whole run, regardless of `warn_only` (F39).
     Abort(TemplateText),
     Echo(TemplateText),
+    Block(Box<Block>),
 }
 
 /// A file or folder to copy to a host.
@@ -264,6 +245,10 @@ pub struct EnvSettings {
     pub extend: ScopeText,
     /// Template variables, which replace variables of the same name.
     pub vars: Map,
+    /// The YAML files with variables, which `vars` override.
+    pub vars_files: Vec<TemplateText>,
+    /// The folder that the paths of `vars_files` and of key files are relative to.
+    pub folder: PathBuf,
     /// Role definitions, which take precedence over those of an inventory.
     pub roledefs: IndexMap<String, RoleDef>,
     /// The user to log in as.
@@ -271,6 +256,9 @@ pub struct EnvSettings {
     pub shell: Option<TemplateText>,
     /// The time limit of each command.
     pub command_timeout: Option<Duration>,
+    pub connection: ConnectionSettings,
+    /// The answers to prompts of commands.
+    pub prompts: Map,
     /// The maximum number of hosts at the same time.
     pub pool_size: Option<usize>,
     pub switches: Switches<Option<bool>>,
@@ -295,6 +283,23 @@ impl std::fmt::Debug for PasswordTexts {
             .field("by_host", &self.by_host.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Changes to the way in which hosts are reached. Fields that are None or empty change nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConnectionSettings {
+    /// The port of hosts that name none.
+    pub port: Option<u16>,
+    /// The private key files that are tried first.
+    pub key_files: Vec<PathBuf>,
+    /// The time limit of one attempt to connect and log in.
+    pub timeout: Option<Duration>,
+    /// The number of attempts to connect.
+    pub attempts: Option<u32>,
+    /// The interval of keepalive messages.
+    pub keepalive: Option<Duration>,
+    /// True if the SSH agent is forwarded.
+    pub forward_agent: Option<bool>,
 }
 
 /// The settings of an environment that are true or false.
@@ -323,9 +328,16 @@ pub struct Tasks {
     pub(super) defaults: IndexMap<Arc<str>, Arc<str>>,
     /// The `env` sections of the files, in the order in which they apply.
     pub(super) settings: Vec<EnvSettings>,
+    /// The executors that the files configure, the including file first.
+    pub(super) executors: Vec<ExecutorConfiguration>,
 }
 
 impl Tasks {
+    /// Returns the executors that the files configure, the strongest first.
+    pub fn executors(&self) -> &[ExecutorConfiguration] {
+        &self.executors
+    }
+
     /// Finds a task by its name, first within a namespace and then at the top level.
     ///
     /// The name of a namespace stands for its default task.
@@ -391,13 +403,15 @@ impl Tasks {
         let step = TaskStep {
             action: step_action,
             condition: None,
+            for_each: None,
+            until: None,
             register: None,
             warn_only: false,
             options,
             span: Span::NONE,
         };
         Arc::new(Task {
-            steps: vec![step],
+            steps: [step].into(),
             ..Task::new(name, folder)
         })
     }
@@ -418,7 +432,9 @@ impl Task {
             condition: None,
             warn_only: None,
             skip_bad_hosts: None,
-            steps: Vec::new(),
+            steps: Steps::default(),
+            options: CommandOptions::default(),
+            settings: None,
             returns: None,
             folder: folder.into(),
             span: Span::NONE,

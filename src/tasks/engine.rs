@@ -65,6 +65,8 @@ pub(super) enum PendingReply {
     Prompt(usize),
     /// The host for a run whose task has none.
     Host(usize),
+    /// The end of a pause before this run performs its step again.
+    Pause(usize),
     /// The hosts of a role, for a task that is about to start.
     Role(String, Box<PlannedTask>),
 }
@@ -234,7 +236,13 @@ impl TaskEngine {
         Ok(())
     }
 
-    fn env(&self) -> &TaskEnv {
+    /// Returns the calls that have not started.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &PlannedTask> {
+        self.calls.iter()
+    }
+
+    /// Returns the environment of the run itself.
+    pub(super) fn env(&self) -> &TaskEnv {
         &self.envs[self.root_env]
     }
 

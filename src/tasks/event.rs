@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::host::{Question, Stream};
+use crate::value::{Map, Value};
 
 /// The name of a task. A command without a task has the name of its first word.
 pub type TaskName = Arc<str>;
@@ -84,6 +85,10 @@ pub struct HostEnd {
     pub host: Option<Arc<str>>,
     pub outcome: HostOutcome,
     pub elapsed: Duration,
+    /// The results that steps have registered, without secrets.
+    pub registered: Map,
+    /// The value that the task returns, without secrets.
+    pub returned: Value,
 }
 
 /// The outcome of a task on one host.

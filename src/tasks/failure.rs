@@ -4,7 +4,7 @@
 
 use crate::host::{ActionResult, Exit, RunOutput};
 use crate::text::OutputFilter;
-use crate::value::{HIDDEN_OUTPUT, Secrets};
+use crate::value::{HIDDEN_OUTPUT, Secrets, Value};
 
 /// The maximum length of a last line that is shown, in characters.
 const MAX_LAST_LINE_CHARS: usize = 300;
@@ -74,6 +74,31 @@ impl TaskFailure {
             reason: secrets.redact(&exit.to_string()),
             last_line: last_line.map(|line| secrets.redact(&line)),
         }
+    }
+
+    /// Returns the failure as templates see it.
+    pub(super) fn to_value(&self) -> Value {
+        let line = self.last_line.as_deref();
+        Value::map([
+            ("reason", Value::from(self.reason.as_str())),
+            ("last_line", line.map_or(Value::Null, Into::into)),
+        ])
+        .data()
+    }
+
+    /// Returns true if the section `rescue` of a block can handle the failure.
+    pub(super) fn can_be_rescued(&self) -> bool {
+        !self.is_final() && self.kind != TaskFailureKind::Unreachable
+    }
+
+    /// Returns true if the section `always` of a block runs after the failure.
+    ///
+    /// Nothing more runs on a host that cannot be reached, or after an interruption.
+    pub(super) fn is_followed_by_always(&self) -> bool {
+        !matches!(
+            self.kind,
+            TaskFailureKind::Unreachable | TaskFailureKind::Interrupted
+        )
     }
 
     /// Whether no setting (`warn_only`) can tolerate the failure.

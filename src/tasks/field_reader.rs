@@ -3,6 +3,7 @@
 //! [`FieldReader`] reports every problem with its position and goes on, so that the user sees all
 //! problems at once.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{ScopeText, TemplateText};
@@ -18,6 +19,8 @@ const MAX_SECONDS: f64 = 366.0 * 24.0 * 3600.0;
 #[derive(Debug, Default)]
 pub(super) struct FieldReader {
     pub(super) problems: Diagnostics,
+    /// The folder of the file that is being read.
+    pub(super) folder: PathBuf,
 }
 
 impl FieldReader {
@@ -118,10 +121,14 @@ impl FieldReader {
         self.flag(node, key).unwrap_or(false)
     }
 
-    /// Reads a positive whole number, also as a text of digits.
-    ///
-    /// 0 counts as absent.
+    /// Reads a number of hosts. 0 counts as absent.
     pub(super) fn count(&mut self, node: &Node, key: &str) -> Option<usize> {
+        let number = self.number(node, key, "a number of hosts");
+        number.filter(|number| *number > 0)
+    }
+
+    /// Reads a whole number, also as a text of digits.
+    pub(super) fn number(&mut self, node: &Node, key: &str, expected: &str) -> Option<usize> {
         let value = Self::get(node, key)?;
         let number = match value.kind() {
             NodeKind::Int(number) => usize::try_from(*number).ok(),
@@ -129,9 +136,14 @@ impl FieldReader {
             _ => None,
         };
         if number.is_none() {
-            self.report_mismatch(value, &format!("`{key}`"), "a number of hosts");
+            self.report_mismatch(value, &format!("`{key}`"), expected);
         }
-        number.filter(|number| *number > 0)
+        number
+    }
+
+    /// Reads a text or a list of texts. Empty if the key is absent.
+    pub(super) fn texts(&mut self, node: &Node, key: &str) -> Vec<TemplateText> {
+        self.names(node, key).unwrap_or_default()
     }
 
     /// Reads a duration: a number of seconds, or one with a unit.

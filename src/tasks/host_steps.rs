@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::failure::{TaskFailure, TaskFailureKind};
 use super::run_state::RegisteredResult;
 use super::template::template_context;
-use super::{TaskEngine, TemplateText};
+use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::{Context, Error, Vars};
-use crate::host::{AttemptCounter, DEFAULT_PORT, DeferredOutput, HostParts};
+use crate::host::{DEFAULT_PORT, DeferredOutput, HostParts};
 use crate::value::Value;
 
 /// The progress of a step after it was started.
@@ -17,9 +17,14 @@ use crate::value::Value;
 pub(super) enum StepProgress {
     /// The step is done; the next one can start.
     Done,
+    /// The steps of a block begin.
+    Entered,
     /// The step waits for a reply.
     Pending,
 }
+
+/// The variable that holds the result of an attempt, for `until`.
+const RESULT: &str = "result";
 
 impl TaskEngine {
     /// Continues a task on a host until a step has to wait or the task ends.
@@ -27,31 +32,43 @@ impl TaskEngine {
         match self.run_steps(id) {
             Ok(Some(value)) => self.end_run(id, Ok(value)),
             Ok(None) => {}
-            Err(failure) => self.end_run(id, Err(failure)),
+            Err(failure) => self.fail_run(id, failure),
         }
     }
 
     /// Runs steps until one has to wait. Returns the value of the task once it is done.
     fn run_steps(&mut self, id: usize) -> Result<Option<Value>, TaskFailure> {
         let task = Arc::clone(&self.batches[self.runs[id].batch].task);
-        if !std::mem::replace(&mut self.runs[id].is_started, true)
-            && !self.is_condition_met(id, task.condition.as_ref())?
-        {
-            return Ok(Some(Value::Null));
+        if !std::mem::replace(&mut self.runs[id].is_started, true) {
+            if !self.is_condition_met(id, task.condition.as_ref(), "when")? {
+                return Ok(Some(Value::Null));
+            }
+            if let Some(settings) = &task.settings {
+                let outer = self.enter_settings(id, settings)?;
+                self.runs[id].outer_env = Some(outer);
+            }
         }
-        while let Some(step) = task.steps.get(self.runs[id].step) {
+        loop {
+            let current = self.runs[id].cursor.current();
+            let Some((steps, index)) = current else {
+                if self.end_section(id)? {
+                    break;
+                }
+                continue;
+            };
+            let Some(step) = steps.get(index) else {
+                break;
+            };
             if self.is_interrupted() {
                 return Err(TaskFailure::interrupted());
             }
-            // The condition was already evaluated when the step first ran: now the step only
-            // continues.
-            let is_new = self.runs[id].tries.is_zero() && self.runs[id].execute_result.is_none();
-            if is_new && !self.is_condition_met(id, step.condition.as_ref())? {
-                self.runs[id].step += 1;
+            if !self.begins(id, step)? {
+                self.finish_step(id);
                 continue;
             }
             match self.perform_step(id, step)? {
                 StepProgress::Done => self.finish_step(id),
+                StepProgress::Entered => {}
                 StepProgress::Pending => return Ok(None),
             }
         }
@@ -62,25 +79,28 @@ impl TaskEngine {
         Ok(Some(value))
     }
 
-    /// Marks the current step as done and moves to the next one.
-    pub(super) fn finish_step(&mut self, id: usize) {
-        let run = &mut self.runs[id];
-        run.step += 1;
-        run.tries = AttemptCounter::default();
-        run.execute_result = None;
+    /// Returns true if a step has to be performed: it has an item, and its condition is true.
+    fn begins(&mut self, id: usize, step: &TaskStep) -> Result<bool, TaskFailure> {
+        // The condition was already evaluated when the step first ran: now the step only continues.
+        if !self.runs[id].is_step_new() {
+            return Ok(true);
+        }
+        Ok(self.has_item(id, step)?
+            && self.is_condition_met(id, step.condition.as_ref(), "when")?)
     }
 
-    fn is_condition_met(
+    pub(super) fn is_condition_met(
         &mut self,
         id: usize,
         condition: Option<&TemplateText>,
+        key: &str,
     ) -> Result<bool, TaskFailure> {
         let Some(condition) = condition else {
             return Ok(true);
         };
         let context = self.template_context(id);
         let holds = self.renderer.is_condition_met(condition, &context);
-        holds.map_err(|error| TaskFailure::invalid_task(format!("`when`: {error}")))
+        holds.map_err(|error| TaskFailure::invalid_task(format!("`{key}`: {error}")))
     }
 
     /// Evaluates a value with the variables of a task on a host.
@@ -102,6 +122,7 @@ impl TaskEngine {
         result.value = result.value.data();
         if let Some(name) = name {
             let run = &mut self.runs[id];
+            run.record_item(&result.value);
             run.registered.insert(Arc::clone(name), result);
         }
     }
@@ -131,7 +152,7 @@ impl TaskEngine {
 
     /// Returns the variables that templates see in a task on a host.
     ///
-    /// In descending precedence: registered results, arguments, facts of host and task, variables
+    /// In descending precedence: registered results, items of loops, arguments, facts of host and task, variables
     /// of the environment.
     pub(super) fn template_context(&mut self, id: usize) -> Context {
         let batch = self.runs[id].batch;
@@ -139,6 +160,7 @@ impl TaskEngine {
         let run = &self.runs[id];
         let batch = &self.batches[batch];
         let env = &self.envs[run.env];
+        let result_name: Arc<str> = RESULT.into();
         let mut facts: Vec<(&str, Value)> = Vec::with_capacity(5);
         if let Some(host_string) = run.target() {
             let parts = HostParts::parse(host_string);
@@ -152,6 +174,7 @@ impl TaskEngine {
             let port = parts.port.and_then(|port| port.parse::<u16>().ok());
             let port = port
                 .or(login.port)
+                .or(env.connection.port)
                 .or(self.options.port)
                 .unwrap_or(DEFAULT_PORT);
             let host = login.name.or(parts.host).unwrap_or_default();
@@ -173,7 +196,14 @@ impl TaskEngine {
                 vars.set(name, value);
             }
         }
-        for (number, (name, result)) in run.registered.iter().enumerate() {
+        for (name, item) in run.cursor.items() {
+            vars.set(Arc::clone(name), item.clone());
+        }
+        if let Some(failure) = &run.failure {
+            vars.set("failure", failure.clone());
+        }
+        let attempt = run.attempt.iter().map(|result| (&result_name, result));
+        for (number, (name, result)) in run.registered.iter().chain(attempt).enumerate() {
             match result
                 .value
                 .as_map()

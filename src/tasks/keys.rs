@@ -10,6 +10,8 @@ tables! {
         "env" Of(&ENV_KEYS), "Settings that say where and how tasks run";
         "include" Imports(&INCLUDE_KEYS),
             "Other files with tasks; a name before a file becomes the namespace of its tasks";
+        "executors" Any,
+            "The executors around each action on a host: names, or a map of options with the names in `chain`";
         "tasks" MapOfTextOr(&TASK_KEYS), "The tasks by name; a string is a command";
     }
     pub(super) ENV_KEYS closed "env" "Settings that say where and how tasks run" {
@@ -27,6 +29,14 @@ tables! {
         "sudo_passwords" Map, "The passwords of single hosts for `sudo`, by host string";
         "shell" Text, "The shell that runs commands";
         "command_timeout" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
+        "port" Scalar, "The port of hosts that name none";
+        "key_files" Names, "Files with private keys, which are tried first";
+        "timeout" Scalar, "Time limit of an attempt to connect and log in: seconds, or `10s`, `1m`";
+        "connection_attempts" Scalar, "Number of attempts to connect";
+        "keepalive" Scalar, "Interval of keepalive messages to each host: seconds, or `10s`, `1m`";
+        "forward_agent" Flag, "Whether the SSH agent is forwarded to the hosts";
+        "prompts" Map, "Answers to the prompts of commands: the end of the output, and the line to type";
+        "vars_files" Names, "YAML files with variables, relative to this file; `vars` come after them";
         "parallel" Flag, "Whether all hosts of a task run at the same time";
         "pool_size" Scalar, "Maximum number of hosts at the same time";
         "warn_only" Flag, "Whether failures only cause warnings";
@@ -35,6 +45,25 @@ tables! {
         "abort_on_prompts" Flag, "Whether the run fails instead of asking questions";
         "dedupe_hosts" Flag,
             "Whether a host that is named twice runs once; true by default";
+    }
+    pub(super) SETTINGS_KEYS closed "settings"
+        "Settings that apply only to the task, the block or the step that has them" {
+        "vars" Map, "Variables for templates";
+        "vars_files" Names, "YAML files with variables, relative to this file; `vars` come after them";
+        "user" Text, "The user to log in as";
+        "port" Scalar, "The port of hosts that name none";
+        "key_files" Names, "Files with private keys, which are tried first";
+        "timeout" Scalar, "Time limit of an attempt to connect and log in: seconds, or `10s`, `1m`";
+        "connection_attempts" Scalar, "Number of attempts to connect";
+        "keepalive" Scalar, "Interval of keepalive messages to each host: seconds, or `10s`, `1m`";
+        "forward_agent" Flag, "Whether the SSH agent is forwarded to the hosts";
+        "shell" Text, "The shell that runs commands";
+        "command_timeout" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
+        "prompts" Map, "Answers to the prompts of commands: the end of the output, and the line to type";
+        "warn_only" Flag, "Whether failures only cause warnings";
+        "skip_bad_hosts" Flag, "Whether unreachable hosts are skipped";
+        "skip_unknown_tasks" Flag, "Whether calls of tasks that do not exist are skipped";
+        "abort_on_prompts" Flag, "Whether the run fails instead of asking questions";
     }
     pub(super) EXTEND_KEYS closed "extend"
         "Hosts, roles and exclusions that are added to the existing ones" {
@@ -83,6 +112,12 @@ tables! {
         "time_limit" Scalar, "Time limit of each command: seconds, or `10s`, `5m`, `1h`";
         "capture" Scalar, "Size up to which the outputs of each command are kept whole: bytes, or `64K`, `10M`, `2G`";
         "ok_codes" List, "Exit codes that count as success";
+        "prefix" Names, "Commands that run before each command, in its shell; if one fails, the command does not run";
+        "path" TextOr(&PATH_KEYS), "A folder that is added to the end of `PATH` of the commands";
+        "lcd" Text, "The folder of this machine that local commands run in and local paths start at";
+        "hide" Names, "Kinds of output that are hidden: `running`, `stdout`, `stderr`, `warnings`, `user`, or `output`, `commands`, `everything`";
+        "show" Names, "Kinds of output that are shown although a block or task around hides them";
+        "settings" Of(&SETTINGS_KEYS), "Settings that apply only here";
         "secret" Flag, "Whether the commands are hidden in the output";
         "quiet" Flag, "Whether the output of the commands is hidden";
     }
@@ -91,7 +126,7 @@ tables! {
 /// The keys that determine the action of a step.
 pub(super) const ACTION_KEYS: &[&str] = &[
     "run", "sudo", "local", "put", "get", "template", "prompt", "set", "execute", "abort", "echo",
-    "debug",
+    "debug", "block",
 ];
 
 tables! {
@@ -109,6 +144,14 @@ tables! {
         "abort" Text, "Ends the run with this message, even with `warn_only`";
         "echo" Text, "A message to show";
         "debug" Text, "The same as `echo`";
+        "block" Steps(&STEP_KEYS), "Steps that belong together";
+        "rescue" Steps(&STEP_KEYS), "The steps that follow if a step of the block fails; the variable `failure` says why";
+        "always" Steps(&STEP_KEYS), "The steps that follow the block in any case";
+        "for_each" Any, "The items that the step runs for, one after the other: a list, a map, or a template";
+        "as" Text, "The variable that holds the item of `for_each`; `item` by default";
+        "until" Scalar, "A condition on `result`: the step is repeated until it is true";
+        "retries" Scalar, "Number of repetitions of the step; 3 by default";
+        "delay" Scalar, "Time between two repetitions: seconds, or `10s`, `5m`; 5 seconds by default";
         "when" Scalar, "A condition";
         "register" Text, "The variable that holds the result for later steps";
         "cd" Text, "The folder that the command runs in";
@@ -120,9 +163,20 @@ tables! {
         "time_limit" Scalar, "Time limit of the command: seconds, or `10s`, `5m`, `1h`";
         "capture" Scalar, "Size up to which the outputs of the command are kept whole: bytes, or `64K`, `10M`, `2G`";
         "ok_codes" List, "Exit codes that count as success";
+        "prefix" Names, "Commands that run before each command, in its shell; if one fails, the command does not run";
+        "path" TextOr(&PATH_KEYS), "A folder that is added to the end of `PATH` of the commands";
+        "lcd" Text, "The folder of this machine that local commands run in and local paths start at";
+        "hide" Names, "Kinds of output that are hidden: `running`, `stdout`, `stderr`, `warnings`, `user`, or `output`, `commands`, `everything`";
+        "show" Names, "Kinds of output that are shown although a block or task around hides them";
+        "settings" Of(&SETTINGS_KEYS), "Settings that apply only here";
         "warn_only" Flag, "Whether a failure of the step only causes a warning";
         "secret" Flag, "Whether the step is hidden in the output";
         "quiet" Flag, "Whether the output of the step is hidden";
+    }
+    pub(super) PATH_KEYS closed "path" "Folders for `PATH` of the commands" {
+        "append" Names, "Folders that come after those of the host";
+        "prepend" Names, "Folders that come before those of the host";
+        "replace" Names, "Folders that replace those of the host";
     }
     pub(super) PUT_KEYS closed "put" "Copies a file or folder to a host" needs ["src", "dest"] {
         "src" Text, "The file or folder on this machine";

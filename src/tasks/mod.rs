@@ -6,7 +6,11 @@
 
 mod arguments;
 mod call;
+mod check;
+mod check_names;
+mod command_options;
 mod commands;
+mod control;
 mod definitions;
 mod engine;
 mod event;
@@ -19,20 +23,25 @@ mod local_pattern;
 mod max_fail;
 mod options;
 mod overridden_hosts;
+mod read_options;
 mod read_step;
 mod read_transfer;
 mod reader;
+mod repeat;
 mod replies;
 mod run_state;
 mod step_actions;
+mod step_cursor;
 mod task_batch;
 mod task_env;
 mod template;
 
 pub use call::TaskCall;
+pub use command_options::{CommandOptions, OutputKinds, PathChange};
+pub use control::{Block, ForEach, Steps, Until};
 pub use definitions::{
-    CommandOptions, Download, EnvSettings, Execute, Parameters, PasswordTexts, RoleDef, RunOrder,
-    ScopeText, StepAction, Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
+    ConnectionSettings, Download, EnvSettings, Execute, Parameters, PasswordTexts, RoleDef,
+    RunOrder, ScopeText, StepAction, Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
 };
 pub use engine::{EngineRequest, InvalidCall, RunState, TaskEngine};
 pub use event::{HostEnd, HostEvent, HostOutcome, TaskName};

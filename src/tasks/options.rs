@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{HostScope, MaxFail, Switches};
+use super::{ConnectionSettings, HostScope, MaxFail, Switches};
 use crate::host::{Passwords, Variables};
 use crate::value::Map;
 
@@ -30,6 +30,8 @@ pub struct TaskOptions {
     pub user: Option<String>,
     /// The port that templates see where the host string names none.
     pub port: Option<u16>,
+    /// The connection options of the command line, which those of `tasks.yaml` do not override.
+    pub connection: ConnectionSettings,
     /// Template variables, which override those of `tasks.yaml`.
     pub vars: Map,
     /// The name of the user who runs this program.

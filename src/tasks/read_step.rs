@@ -1,15 +1,11 @@
 //! Reads the steps of a task.
-//!
-//! Also reads `env` settings, which both `set` steps and files contain.
 
+use super::control::{Block, DEFAULT_DELAY, DEFAULT_ITEM, DEFAULT_RETRIES, ForEach, Steps, Until};
 use super::field_reader::FieldReader;
-use super::keys::{ACTION_KEYS, ENV_KEYS, EXECUTE_KEYS, EXTEND_KEYS, PROMPT_KEYS, STEP_KEYS};
-use super::local_shell;
+use super::keys::{ACTION_KEYS, EXECUTE_KEYS, PROMPT_KEYS, STEP_KEYS};
+use super::read_options::{read_command_options, read_settings, read_settings_section};
 use super::read_transfer::{read_get, read_transfer};
-use super::{
-    CommandOptions, EnvSettings, Execute, PasswordTexts, RoleDef, ScopeText, StepAction, Switches,
-    TaskCall, TaskStep, TemplateText,
-};
+use super::{CommandOptions, Execute, ScopeText, StepAction, TaskCall, TaskStep, TemplateText};
 use crate::text::Pattern;
 use crate::value::Value;
 use crate::yaml::{Node, NodeKind};
@@ -20,6 +16,8 @@ pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskSte
         return Some(TaskStep {
             action: StepAction::Run(TemplateText::new(text)),
             condition: None,
+            for_each: None,
+            until: None,
             register: None,
             warn_only: false,
             options: CommandOptions::default(),
@@ -30,14 +28,143 @@ pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskSte
         return None;
     }
     let action = read_action(fields, node)?;
-    Some(TaskStep {
-        action,
+    let step = TaskStep {
         condition: fields.scalar(node, "when"),
+        for_each: read_for_each(fields, node),
+        until: read_until(fields, node, &action),
         register: fields.string(node, "register").map(Into::into),
         warn_only: fields.is_set(node, "warn_only"),
         options: read_command_options(fields, node),
         span: node.span(),
+        action,
+    };
+    let is_block = matches!(step.action, StepAction::Block(_));
+    if is_block {
+        refuse_keys(fields, node, &["register", "warn_only", "stdin"], "a block");
+    } else {
+        refuse_keys(
+            fields,
+            node,
+            &["rescue", "always"],
+            "a step without `block`",
+        );
+    }
+    if node.get("as").is_some() && step.for_each.is_none() {
+        refuse_keys(fields, node, &["as"], "a step without `for_each`");
+    }
+    match read_settings_section(fields, node) {
+        Some(settings) if !is_block => Some(within_settings(step, settings)),
+        _ => Some(step),
+    }
+}
+
+/// Puts a step with settings of its own into a block that has these settings.
+fn within_settings(step: TaskStep, settings: super::EnvSettings) -> TaskStep {
+    let span = step.span;
+    let block = Block {
+        steps: [step].into(),
+        rescue: Steps::default(),
+        always: Steps::default(),
+        settings: Some(settings),
+    };
+    TaskStep {
+        action: StepAction::Block(Box::new(block)),
+        condition: None,
+        for_each: None,
+        until: None,
+        register: None,
+        warn_only: false,
+        options: CommandOptions::default(),
+        span,
+    }
+}
+
+fn refuse_keys(fields: &mut FieldReader, node: &Node, keys: &[&str], of: &str) {
+    for key in keys {
+        if let Some(value) = node.get(key) {
+            fields.report(&format!("{of} cannot have `{key}`"), value.span(), None);
+        }
+    }
+}
+
+fn read_for_each(fields: &mut FieldReader, node: &Node) -> Option<ForEach> {
+    let items = FieldReader::get(node, "for_each")?;
+    let is_list = match items.kind() {
+        NodeKind::Seq(_) | NodeKind::Map(_) => true,
+        NodeKind::Str(text) => TemplateText::new(&**text).is_template(),
+        _ => false,
+    };
+    if !is_list {
+        let expected = "a list, a map, or a template that gives one";
+        fields.report_mismatch(items, "`for_each`", expected);
+    }
+    Some(ForEach {
+        items: items.to_value(),
+        name: fields.string(node, "as").unwrap_or(DEFAULT_ITEM).into(),
     })
+}
+
+/// Reads the repetition of a step. Only a step with a result can have one.
+fn read_until(fields: &mut FieldReader, node: &Node, action: &StepAction) -> Option<Until> {
+    let given = ["until", "retries", "delay"]
+        .into_iter()
+        .find_map(|key| FieldReader::get(node, key).map(|value| (key, value.span())));
+    let (key, span) = given?;
+    let has_result = match action {
+        StepAction::Run(_)
+        | StepAction::Sudo { .. }
+        | StepAction::Local(_)
+        | StepAction::Put(_)
+        | StepAction::Get(_)
+        | StepAction::Fetch { .. }
+        | StepAction::Template(_)
+        | StepAction::Execute(_) => true,
+        StepAction::Prompt { .. }
+        | StepAction::Set(_)
+        | StepAction::Abort(_)
+        | StepAction::Echo(_)
+        | StepAction::Block(_) => false,
+    };
+    if !has_result {
+        let message = format!("`{key}` needs a step with a result");
+        let help = "`run`, `sudo`, `local`, `put`, `get`, `template` and `execute` have one";
+        fields.report(&message, span, Some(help.to_owned()));
+    }
+    let retries = fields.number(node, "retries", "a number of repetitions");
+    Some(Until {
+        condition: fields.scalar(node, "until"),
+        retries: retries.unwrap_or(DEFAULT_RETRIES),
+        delay: fields.duration(node, "delay").unwrap_or(DEFAULT_DELAY),
+    })
+}
+
+fn read_block(fields: &mut FieldReader, node: &Node) -> StepAction {
+    let mut section = |key: &str| match FieldReader::get(node, key) {
+        Some(section) => read_step_list(fields, section, key),
+        None => Steps::default(),
+    };
+    let block = Block {
+        steps: section("block"),
+        rescue: section("rescue"),
+        always: section("always"),
+        settings: read_settings_section(fields, node),
+    };
+    StepAction::Block(Box::new(block))
+}
+
+/// Reads a list of steps. A plain text is a single command.
+pub(super) fn read_step_list(fields: &mut FieldReader, section: &Node, key: &str) -> Steps {
+    match section.kind() {
+        NodeKind::Seq(items) => items
+            .iter()
+            .filter_map(|item| read_step(fields, item))
+            .collect(),
+        NodeKind::Str(_) => read_step(fields, section).into_iter().collect(),
+        _ => {
+            fields.report_mismatch(section, &format!("`{key}`"), "a list");
+            Steps::default()
+        }
+    }
 }
 
 /// Whether a step has an unknown key.
@@ -58,6 +185,8 @@ pub(super) fn read_inline_step(fields: &mut FieldReader, node: &Node) -> Option<
     Some(TaskStep {
         action: read_action(fields, node)?,
         condition: None,
+        for_each: None,
+        until: None,
         register: None,
         warn_only: false,
         options: read_command_options(fields, node),
@@ -112,63 +241,8 @@ fn read_action(fields: &mut FieldReader, node: &Node) -> Option<StepAction> {
             read_execute(fields, value).map(|execute| StepAction::Execute(Box::new(execute)))
         }
         "abort" => fields.text(node, key).map(StepAction::Abort),
+        "block" => Some(read_block(fields, node)),
         _ => fields.text(node, key).map(StepAction::Echo),
-    }
-}
-
-/// Reports options that need a shell, in a step with `raw`.
-fn report_unusable_with_raw(fields: &mut FieldReader, node: &Node) {
-    if !node.get("raw").and_then(Node::as_bool).unwrap_or_default() {
-        return;
-    }
-    for key in ["cd", "env", "shell", "sudo", "local"] {
-        if let Some(value) = node.get(key) {
-            let message = format!("`{key}` cannot be used with `raw`");
-            let help = "a raw command reaches the host as it is, and no shell of this program is started there";
-            fields.report(&message, value.span(), Some(help.to_owned()));
-        }
-    }
-}
-
-fn read_command_options(fields: &mut FieldReader, node: &Node) -> CommandOptions {
-    let mut env = Vec::new();
-    for (name, value) in fields.map(node, "env") {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty()
-            || !name.chars().all(is_word)
-            || name.starts_with(|c: char| c.is_ascii_digit())
-        {
-            let message = format!("`{name}` is not a valid name of an environment variable");
-            let span = node.get("env").map_or(node.span(), Node::span);
-            fields.report(&message, span, None);
-        }
-        env.push((name.to_string(), TemplateText::new(value.to_string())));
-    }
-    let mut ok_codes = Vec::new();
-    if let Some(list) = FieldReader::get(node, "ok_codes") {
-        let items = list.as_seq().unwrap_or(std::slice::from_ref(list));
-        for item in items {
-            match item.as_int().and_then(|code| i32::try_from(code).ok()) {
-                Some(code) => ok_codes.push(code),
-                None => fields.report_mismatch(item, "an item of `ok_codes`", "an exit code"),
-            }
-        }
-    }
-    report_unusable_with_raw(fields, node);
-    CommandOptions {
-        ok_codes,
-        cd: fields.text(node, "cd"),
-        env,
-        shell: fields.text(node, "shell"),
-        stdin: fields.text(node, "stdin"),
-        program_input: false,
-        pty: fields.is_set(node, "pty"),
-        raw: fields.is_set(node, "raw"),
-        restart: None,
-        time_limit: fields.duration(node, "time_limit"),
-        capture: fields.limit_size(node, "capture"),
-        secret: fields.is_set(node, "secret"),
-        quiet: fields.is_set(node, "quiet"),
     }
 }
 
@@ -267,102 +341,4 @@ fn execute_from_call(call: &TaskCall) -> Execute {
             exclude_hosts: texts(&call.scope.exclude_hosts),
         },
     }
-}
-
-/// Reads the settings of an environment.
-pub(super) fn read_settings(fields: &mut FieldReader, node: &Node) -> EnvSettings {
-    if !fields.check_map(node, &ENV_KEYS) {
-        return EnvSettings::default();
-    }
-    let extend = match FieldReader::get(node, "extend") {
-        Some(extend) if fields.check_map(extend, &EXTEND_KEYS) => fields.scope(extend),
-        _ => ScopeText::default(),
-    };
-    EnvSettings {
-        hosts: fields.names(node, "hosts"),
-        roles: fields.names(node, "roles"),
-        exclude_hosts: fields.names(node, "exclude_hosts"),
-        extend,
-        vars: fields.map(node, "vars"),
-        roledefs: read_roledefs(fields, node),
-        user: fields.text(node, "user"),
-        shell: fields.text(node, "shell"),
-        command_timeout: fields.duration(node, "command_timeout"),
-        pool_size: fields.count(node, "pool_size"),
-        login_passwords: read_passwords(fields, node, ["password", "passwords"]),
-        sudo_passwords: read_passwords(fields, node, ["sudo_password", "sudo_passwords"]),
-        switches: Switches {
-            parallel: fields.flag(node, "parallel"),
-            warn_only: fields.flag(node, "warn_only"),
-            skip_bad_hosts: fields.flag(node, "skip_bad_hosts"),
-            skip_unknown_tasks: fields.flag(node, "skip_unknown_tasks"),
-            abort_on_prompts: fields.flag(node, "abort_on_prompts"),
-            keep_duplicate_hosts: fields.flag(node, "dedupe_hosts").map(|dedupe| !dedupe),
-        },
-    }
-}
-
-/// Reads the passwords of one kind: for all hosts, and by host.
-fn read_passwords(
-    fields: &mut FieldReader,
-    node: &Node,
-    [all, by_host]: [&str; 2],
-) -> PasswordTexts {
-    let mut found = PasswordTexts {
-        all: fields.secret(node, all),
-        by_host: Vec::new(),
-    };
-    let Some(section) = FieldReader::get(node, by_host) else {
-        return found;
-    };
-    let Some(map) = section.as_map() else {
-        fields.report_mismatch(section, &format!("`{by_host}`"), "a map");
-        return found;
-    };
-    for (host, _) in map {
-        let text = fields.secret(section, host);
-        found
-            .by_host
-            .extend(text.map(|text| (host.to_string(), text)));
-    }
-    found
-}
-
-/// Reads the hosts of each role: a list, a map with `hosts` (F10), or a map with a `command` (F9).
-fn read_roledefs(fields: &mut FieldReader, node: &Node) -> indexmap::IndexMap<String, RoleDef> {
-    let mut found = indexmap::IndexMap::new();
-    let Some(section) = FieldReader::get(node, "roledefs") else {
-        return found;
-    };
-    let Some(map) = section.as_map() else {
-        fields.report_mismatch(section, "`roledefs`", "a map");
-        return found;
-    };
-    for (role, entry) in map {
-        let value = &entry.value;
-        let def = match value.kind() {
-            NodeKind::Null => RoleDef::Hosts(Vec::new()),
-            NodeKind::Map(_) if value.get("command").is_some() => {
-                let Some(text) = fields.string(value, "command") else {
-                    continue;
-                };
-                RoleDef::Command(Box::new(local_shell(text)))
-            }
-            NodeKind::Map(_) => {
-                if value.get("hosts").is_none() {
-                    let message = format!("the role `{role}` has neither `hosts` nor a `command`");
-                    fields.report(&message, value.span(), None);
-                }
-                RoleDef::Hosts(plain(fields.names(value, "hosts")))
-            }
-            _ => RoleDef::Hosts(plain(fields.names(section, role))),
-        };
-        found.insert(role.to_string(), def);
-    }
-    found
-}
-
-fn plain(names: Option<Vec<TemplateText>>) -> Vec<String> {
-    let names = names.unwrap_or_default();
-    names.iter().map(|name| name.as_str().to_owned()).collect()
 }

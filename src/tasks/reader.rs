@@ -9,9 +9,11 @@ use indexmap::IndexMap;
 
 use super::field_reader::FieldReader;
 use super::keys::{INCLUDE_KEYS, TASK_KEYS, TASKS_KEYS};
-use super::read_step::{has_action, read_inline_step, read_settings, read_step};
-use super::{HostScope, Parameters, RunOrder, Task, TaskStep, Tasks, TemplateText};
+use super::read_options::{read_command_options, read_settings, read_settings_section};
+use super::read_step::{has_action, read_inline_step, read_step, read_step_list};
+use super::{HostScope, Parameters, RunOrder, Task, Tasks, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+use crate::host::{ChainSpec, ExecutorConfiguration};
 use crate::yaml::{Limits, Node, NodeKind, TagReader, parse};
 
 /// The maximum depth of nested includes, which also ends cycles of differently written paths.
@@ -83,8 +85,10 @@ impl Reader<'_> {
             namespace: namespace.into(),
             folder: file.parent().unwrap_or(Path::new("")).into(),
         };
+        let outer_folder = std::mem::replace(&mut self.fields.folder, context.folder.to_path_buf());
         self.open.push(file.to_owned());
         if !node.is_null() && self.fields.check_map(&node, &TASKS_KEYS) {
+            self.executors(&node, &context);
             self.includes(&node, &context);
             if let Some(env) = FieldReader::get(&node, "env") {
                 let settings = read_settings(&mut self.fields, env);
@@ -93,6 +97,24 @@ impl Reader<'_> {
             self.tasks(&node, &context);
         }
         self.open.pop();
+        self.fields.folder = outer_folder;
+    }
+
+    fn executors(&mut self, node: &Node, context: &FileContext) {
+        let Some(section) = FieldReader::get(node, "executors") else {
+            return;
+        };
+        match ChainSpec::from_value(&section.to_value()) {
+            Ok(spec) => self.tasks.executors.push(ExecutorConfiguration {
+                spec,
+                folder: context.folder.to_path_buf(),
+            }),
+            Err(problem) => {
+                let hint = problem.hint().map(str::to_owned);
+                self.fields
+                    .report(&problem.to_string(), section.span(), hint);
+            }
+        }
     }
 
     /// Reads the `include` section: a list of paths, of maps with `file` and `as`, or of maps from
@@ -216,7 +238,7 @@ impl Reader<'_> {
             return Some(task);
         }
         if node.as_str().is_some() {
-            task.steps.extend(read_step(&mut self.fields, node));
+            task.steps = read_step(&mut self.fields, node).into_iter().collect();
             return Some(task);
         }
         let fields = &mut self.fields;
@@ -251,7 +273,8 @@ impl Reader<'_> {
         task.warn_only = fields.flag(node, "warn_only");
         task.skip_bad_hosts = fields.flag(node, "skip_bad_hosts");
         task.returns = FieldReader::get(node, "returns").map(Node::to_value);
-        task.steps = read_steps(fields, node);
+        task.settings = read_settings_section(fields, node);
+        read_steps(fields, node, &mut task);
         Some(task)
     }
 }
@@ -267,27 +290,20 @@ fn read_parameters(fields: &mut FieldReader, node: &Node) -> Parameters {
     }
 }
 
-fn read_steps(fields: &mut FieldReader, node: &Node) -> Vec<TaskStep> {
+/// Reads the steps of a task. The options of a task with `steps` belong to all of them; those of a task with an
+/// action belong to its only step.
+fn read_steps(fields: &mut FieldReader, node: &Node, task: &mut Task) {
     let Some(section) = FieldReader::get(node, "steps") else {
         if has_action(node) {
-            return read_inline_step(fields, node).into_iter().collect();
+            task.steps = read_inline_step(fields, node).into_iter().collect();
         }
-        return Vec::new();
+        return;
     };
     if has_action(node) {
         let message = "a task must have either `steps` or a single action, not both";
         let help = "move the action into `steps`".to_owned();
         fields.report(message, node.span(), Some(help));
     }
-    match section.kind() {
-        NodeKind::Seq(items) => items
-            .iter()
-            .filter_map(|item| read_step(fields, item))
-            .collect(),
-        NodeKind::Str(_) => read_step(fields, section).into_iter().collect(),
-        _ => {
-            fields.report_mismatch(section, "`steps`", "a list");
-            Vec::new()
-        }
-    }
+    task.options = read_command_options(fields, node);
+    task.steps = read_step_list(fields, section, "steps");
 }

@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
+use super::command_options::OptionStack;
 use super::engine::{EngineRequest, PendingReply, ReadyItem};
 use super::failure::{TaskFailure, TaskFailureKind};
+use super::repeat::AttemptEnd;
 use super::run_state::RegisteredResult;
-use super::{HostEvent, StepAction, Task, TaskEngine, TaskStep};
+use super::template::RenderedText;
+use super::{HostEvent, OutputKinds, StepAction, Task, TaskEngine, TaskStep};
 use crate::host::{ActionResult, AttemptCounter, DeferredOutput, Exit, Question, Secret};
 use crate::value::Value;
 
@@ -19,12 +22,16 @@ impl TaskEngine {
             Some(PendingReply::Action(run)) => {
                 self.show_surplus(run, result);
                 if let Err(failure) = self.complete_step_action(run, result) {
-                    self.end_run(run, Err(failure));
+                    self.fail_run(run, failure);
                 }
             }
             Some(PendingReply::Role(role, planned)) => {
                 self.receive_role_hosts(role, *planned, result);
             }
+            Some(PendingReply::Pause(run)) if self.is_interrupted() => {
+                self.fail_run(run, TaskFailure::interrupted());
+            }
+            Some(PendingReply::Pause(run)) => self.ready.push_back(ReadyItem::Run(run)),
             other => self.restore_pending(id, other),
         }
     }
@@ -65,7 +72,7 @@ impl TaskEngine {
         match (self.pending.remove(&id), answer) {
             (Some(PendingReply::Prompt(run)), Some(answer)) => {
                 if let Err(failure) = self.accept_prompt_answer(run, answer.trim()) {
-                    self.end_run(run, Err(failure));
+                    self.fail_run(run, failure);
                 }
             }
             (Some(PendingReply::Host(run)), Some(host)) if !host.trim().is_empty() => {
@@ -77,14 +84,11 @@ impl TaskEngine {
                     TaskFailureKind::NeedsInput,
                     "the question of the step was not answered",
                 );
-                self.end_run(run, Err(failure));
+                self.fail_run(run, failure);
             }
             (Some(PendingReply::Host(run)), _) => {
                 let reason = "needs a host to run on, but none was entered; name one with `-H`";
-                self.end_run(
-                    run,
-                    Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)),
-                );
+                self.fail_run(run, TaskFailure::new(TaskFailureKind::NeedsInput, reason));
             }
             (other, _) => self.restore_pending(id, other),
         }
@@ -106,44 +110,77 @@ impl TaskEngine {
         id: usize,
         result: &ActionResult,
     ) -> Result<(), TaskFailure> {
-        let task = self.task_of(id);
         let run = &mut self.runs[id];
         run.elapsed += result.elapsed();
         if run.trials.settle(result.exit(), &mut self.passwords) {
             // The next question is another one.
             run.tries = AttemptCounter::default();
         }
-        let Some(step) = task.steps.get(run.step) else {
+        let Some((steps, index)) = run.cursor.current() else {
+            return Ok(());
+        };
+        let Some(step) = steps.get(index) else {
             return Ok(());
         };
         if let Exit::NeedsAnswer { question, refused } = result.exit() {
             return self.request_secret(id, question, *refused);
         }
-        let ok = is_ok(step, result);
-        let value = result_value(result, ok, step);
-        if ok {
-            self.register(id, step.register.as_ref(), value);
-            self.finish_step(id);
-            self.ready.push_back(ReadyItem::Run(id));
-            return Ok(());
-        }
-        let failure = TaskFailure::from_action(result, &self.secrets);
         if self.is_interrupted() && *result.exit() == Exit::Cancelled {
             return Err(TaskFailure::interrupted());
         }
+        let shown = self.result_options(id);
+        let ok = is_ok(&shown.ok_codes, result);
+        let value = result_value(result, ok, &shown);
+        let mut failure = (!ok).then(|| TaskFailure::from_action(result, &self.secrets));
+        if let Some(until) = &step.until {
+            match self.end_attempt(id, until, &value, failure)? {
+                AttemptEnd::Ended(end) => failure = end,
+                AttemptEnd::Repeated => return Ok(()),
+            }
+        }
+        if let Some(failure) = failure {
+            self.tolerate(id, step, failure)?;
+        }
+        self.register(id, step.register.as_ref(), value);
+        self.finish_step(id);
+        self.ready.push_back(ReadyItem::Run(id));
+        Ok(())
+    }
+
+    /// Returns the options of the current step that its result depends on.
+    fn result_options(&self, id: usize) -> ResultOptions {
+        let run = &self.runs[id];
+        let task = &self.batches[run.batch].task;
+        let options = run.cursor.options(&task.options);
+        let options = OptionStack(&options);
+        let codes = options.innermost(|it| Some(&it.ok_codes).filter(|codes| !codes.is_empty()));
+        ResultOptions {
+            ok_codes: codes.cloned().unwrap_or_default(),
+            secret: options.any(|it| it.secret),
+            is_item: run.cursor.items().next().is_some(),
+            command: run.command.clone(),
+        }
+    }
+
+    /// Returns the failure of a step unless it only causes a warning.
+    fn tolerate(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        failure: TaskFailure,
+    ) -> Result<(), TaskFailure> {
         if failure.kind == TaskFailureKind::Unreachable {
             return Err(failure);
         }
+        let task = self.task_of(id);
         let run = &self.runs[id];
-        let switches = &self.envs[run.env].switches;
-        let warn_only = task.warn_only.unwrap_or(switches.warn_only);
-        if !step.warn_only && !warn_only {
+        if !step.warn_only && !self.tolerance(run).warn_only {
             return Err(failure);
         }
-        if !step.warn_only || step.register.is_none() {
-            let host = run
-                .target()
-                .map_or(String::new(), |host| format!("[{host}] "));
+        let options = run.cursor.options(&task.options);
+        let is_hidden = OptionStack(&options).hidden().has(OutputKinds::WARNINGS);
+        if (!step.warn_only || step.register.is_none()) && !is_hidden {
+            let host = run.host_prefix();
             let line = failure.last_line.as_ref();
             let line = line.map_or(String::new(), |line| format!(": {line}"));
             let (name, reason) = (&task.name, &failure.reason);
@@ -154,9 +191,6 @@ impl TaskEngine {
         if !step.warn_only {
             self.record_tolerated(id, failure);
         }
-        self.register(id, step.register.as_ref(), value);
-        self.finish_step(id);
-        self.ready.push_back(ReadyItem::Run(id));
         Ok(())
     }
 
@@ -198,15 +232,14 @@ impl TaskEngine {
         let reason = format!("needs {question}, but no answer was given");
         let question = question.clone();
         self.events.push(HostEvent::InputNeeded { host, question });
-        self.end_run(
-            run,
-            Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason)),
-        );
+        self.fail_run(run, TaskFailure::new(TaskFailureKind::NeedsInput, reason));
     }
 
     fn accept_prompt_answer(&mut self, id: usize, answer: &str) -> Result<(), TaskFailure> {
-        let task = self.task_of(id);
-        let Some(step) = task.steps.get(self.runs[id].step) else {
+        let Some((steps, index)) = self.runs[id].cursor.current() else {
+            return Ok(());
+        };
+        let Some(step) = steps.get(index) else {
             return Ok(());
         };
         let StepAction::Prompt {
@@ -250,18 +283,25 @@ impl TaskEngine {
     }
 }
 
-/// Whether an action succeeded, according to the `ok_codes` of its step (F39).
-fn is_ok(step: &TaskStep, result: &ActionResult) -> bool {
+/// The options of a step that its result depends on.
+struct ResultOptions {
+    ok_codes: Vec<i32>,
+    secret: bool,
+    /// True if the result is one of several of a loop, which expressions cannot read on demand.
+    is_item: bool,
+    command: Option<RenderedText>,
+}
+
+/// Returns true if an action succeeded, according to the `ok_codes` of its step (F39).
+fn is_ok(ok_codes: &[i32], result: &ActionResult) -> bool {
     match result.exit() {
-        Exit::Code(code) if !step.options.ok_codes.is_empty() => {
-            step.options.ok_codes.contains(code)
-        }
+        Exit::Code(code) if !ok_codes.is_empty() => ok_codes.contains(code),
         exit => exit.is_ok(),
     }
 }
 
 /// Returns the result of an action as later steps see it (F38).
-fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> RegisteredResult {
+fn result_value(result: &ActionResult, ok: bool, options: &ResultOptions) -> RegisteredResult {
     let code = result.exit().code();
     let code = code.map_or(Value::Null, |code| i64::from(code).into());
     let reason = if ok {
@@ -271,20 +311,28 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> RegisteredR
     };
     let elapsed = Value::Float(result.elapsed().as_secs_f64());
     let mut long_outputs = Vec::new();
-    let own = match result {
+    let mut own = match result {
         ActionResult::Run(output) => {
-            let secret = step.options.secret || output.is_secret();
+            let secret = options.secret || output.is_secret();
             let convert = move |text: &str| Value::from(text.trim_end()).sensitive_if(secret);
             let outputs = [("stdout", &output.stdout), ("stderr", &output.stderr)];
             let texts = outputs.map(|(name, captured)| {
                 // The engine must know the whole of a secret output before anything is shown.
-                if secret && let Ok(text) = captured.whole_text() {
+                if (secret || options.is_item)
+                    && let Ok(text) = captured.whole_text()
+                {
                     return (name, convert(&text));
                 }
                 long_outputs.extend(DeferredOutput::of_long(name, captured, convert));
                 (name, convert(&captured.text()))
             });
-            texts.into()
+            let mut own = Vec::from(texts);
+            if let Some(command) = &options.command {
+                let is_secret = command.secret || options.secret;
+                let text = Value::from(command.text.as_str()).sensitive_if(is_secret);
+                own.push(("command", text));
+            }
+            own
         }
         ActionResult::Transfer(output) => {
             let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
@@ -296,15 +344,17 @@ fn result_value(result: &ActionResult, ok: bool, step: &TaskStep) -> RegisteredR
         // No step of a task reads facts, applies changes or works on private files.
         ActionResult::Read(_) | ActionResult::Change(_) | ActionResult::Private(_) => Vec::new(),
     };
-    let of_all = [
-        ("code", code),
+    own.extend([
+        ("code", code.clone()),
+        ("return_code", code),
         ("ok", ok.into()),
+        ("succeeded", ok.into()),
         ("failed", (!ok).into()),
         ("reason", reason),
         ("elapsed", elapsed),
-    ];
+    ]);
     RegisteredResult {
-        value: Value::map(own.into_iter().chain(of_all)),
+        value: Value::map(own),
         long_outputs,
     }
 }

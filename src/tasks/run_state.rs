@@ -11,8 +11,10 @@ use indexmap::IndexMap;
 use super::arguments::TaskArguments;
 use super::failure::TaskFailure;
 use super::host_list::HostList;
+use super::step_cursor::StepCursor;
 use super::task_env::TaskEnv;
-use super::{HostScope, Task};
+use super::template::RenderedText;
+use super::{HostScope, Steps, Task};
 use crate::expr::Vars;
 use crate::host::{AttemptCounter, DeferredOutput, TrialAnswers};
 use crate::value::{Map, Value};
@@ -62,7 +64,7 @@ impl TaskBatch {
 }
 
 /// A result that a step has registered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RegisteredResult {
     pub(super) value: Value,
     /// The outputs in the result that expressions read on demand.
@@ -87,8 +89,14 @@ pub(super) struct HostTaskRun {
     pub(super) env: usize,
     /// Whether the run has its own environment, so that other hosts do not see its changes.
     pub(super) owns_env: bool,
-    /// The index of the current step.
-    pub(super) step: usize,
+    /// The current step.
+    pub(super) cursor: StepCursor,
+    /// The last command of the run, for its result.
+    pub(super) command: Option<RenderedText>,
+    /// The failure that a block handles or has handled.
+    pub(super) failure: Option<Value>,
+    /// The result of the last attempt of a step with `until`.
+    pub(super) attempt: Option<RegisteredResult>,
     /// The number of attempts to answer a question of the current step.
     pub(super) tries: AttemptCounter,
     /// The typed passwords that the run tries.
@@ -103,16 +111,26 @@ pub(super) struct HostTaskRun {
     /// The result of the task that the current step executes.
     pub(super) execute_result: Option<Result<Value, TaskFailure>>,
     pub(super) is_started: bool,
+    /// The environment around the settings of the task. None if the task has no settings.
+    pub(super) outer_env: Option<usize>,
 }
 
 impl HostTaskRun {
-    pub(super) fn new(batch: usize, host: Option<Arc<str>>, env: usize, owns_env: bool) -> Self {
+    pub(super) fn new(
+        batch: usize,
+        steps: &Steps,
+        host: Option<Arc<str>>,
+        (env, owns_env): (usize, bool),
+    ) -> Self {
         Self {
             batch,
             host,
             env,
             owns_env,
-            step: 0,
+            cursor: StepCursor::new(Arc::clone(steps)),
+            command: None,
+            failure: None,
+            attempt: None,
             tries: AttemptCounter::default(),
             trials: TrialAnswers::default(),
             elapsed: Duration::ZERO,
@@ -121,7 +139,47 @@ impl HostTaskRun {
             prompted_host: None,
             execute_result: None,
             is_started: false,
+            outer_env: None,
         }
+    }
+
+    /// Forgets everything about attempts of the current step.
+    pub(super) fn begin_step(&mut self) {
+        self.tries = AttemptCounter::default();
+        self.execute_result = None;
+        self.attempt = None;
+    }
+
+    /// Returns the host for the start of a message, or nothing without a host.
+    pub(super) fn host_prefix(&self) -> String {
+        let host = self.target();
+        host.map_or(String::new(), |host| format!("[{host}] "))
+    }
+
+    /// Returns true if the current step has not begun for its current item.
+    pub(super) fn is_step_new(&mut self) -> bool {
+        let attempts = self.cursor.repetition().map_or(0, |it| it.attempts);
+        self.tries.is_zero() && self.execute_result.is_none() && attempts == 0
+    }
+
+    /// Adds a result of the current step to those of its loop, together with the item.
+    pub(super) fn record_item(&mut self, value: &Value) {
+        let Some(repetition) = self.cursor.repetition() else {
+            return;
+        };
+        let Some(item) = repetition
+            .items
+            .as_ref()
+            .and_then(|items| items.get(repetition.index))
+        else {
+            return;
+        };
+        let mut entries = value
+            .as_map()
+            .cloned()
+            .unwrap_or_else(|| Map::from_iter([("value".into(), value.clone())]));
+        entries.insert("item".into(), item.clone());
+        repetition.results.push(Value::from(entries));
     }
 
     /// Returns the host that the steps act on.

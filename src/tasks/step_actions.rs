@@ -10,12 +10,13 @@ use super::arguments::TaskArguments;
 use super::engine::{EngineRequest, PendingReply};
 use super::failure::{TaskFailure, TaskFailureKind};
 use super::host_steps::StepProgress;
+use super::repeat::AttemptEnd;
 use super::run_state::PlannedTask;
 use super::task_env::{TaskEnv, render_scope};
 use super::template::RenderedText;
 use super::{
-    Download, EnvSettings, Execute, HostEvent, StepAction, TaskEngine, TaskStep, TemplateText,
-    Transfer,
+    Download, EnvSettings, Execute, HostEvent, OutputKinds, StepAction, TaskEngine, TaskStep,
+    TemplateText, Transfer,
 };
 use crate::expr::Context;
 use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
@@ -48,7 +49,7 @@ impl TaskEngine {
             StepAction::Local(text) => {
                 let text = self.text(text, &context)?;
                 self.announce_step(id, "local", &text, step);
-                let command = self.local_command(id, step, text, &context)?;
+                let command = self.local_command(id, text, &context)?;
                 Ok(self.submit_action(id, Location::Local, Action::Run(command)))
             }
             StepAction::Put(transfer) => {
@@ -60,7 +61,7 @@ impl TaskEngine {
             StepAction::Get(download) => self.get(id, step, download, &context),
             StepAction::Fetch { .. } => self.fetch(id, step),
             StepAction::Prompt { text, default, .. } => {
-                self.prompt(id, step, text, default.as_ref(), &context)
+                self.prompt(id, text, default.as_ref(), &context)
             }
             StepAction::Set(settings) => self.set(id, settings, &context),
             StepAction::Execute(execute) => self.execute(id, step, execute, &context),
@@ -73,9 +74,12 @@ impl TaskEngine {
                 let text = self.text(text, &context)?;
                 let host = self.runs[id].host.clone();
                 let text = self.secrets.redact(&text.text);
-                self.events.push(HostEvent::Message { host, text });
+                if !self.hidden_kinds(id).has(OutputKinds::USER) {
+                    self.events.push(HostEvent::Message { host, text });
+                }
                 Ok(StepProgress::Done)
             }
+            StepAction::Block(block) => self.enter_block(id, block),
         }
     }
 
@@ -138,11 +142,11 @@ impl TaskEngine {
         step: &TaskStep,
     ) {
         let run = &self.runs[id];
-        if !run.tries.is_zero() {
+        if !run.tries.is_zero() || self.hidden_kinds(id).has(OutputKinds::RUNNING) {
             return;
         }
         let shown = match &step.action {
-            _ if step.options.secret => HIDDEN,
+            _ if self.is_secret(id) => HIDDEN,
             _ if !text.secret => text.text.as_str(),
             StepAction::Run(text) | StepAction::Sudo { text, .. } | StepAction::Local(text) => {
                 text.as_str()
@@ -214,7 +218,7 @@ impl TaskEngine {
             target: target.text,
             mode,
             settings: transfer.settings.clone(),
-            time_limit: self.time_limit(id, step),
+            time_limit: self.time_limit(id),
         };
         let user = self.transfer_user(transfer.sudo.as_ref(), scene)?;
         self.submit_transfer(id, Action::Put(put), user)
@@ -231,9 +235,9 @@ impl TaskEngine {
         let target = if let Some(target) = &download.target {
             self.local_path(id, target, scene)?
         } else {
+            let folder = self.local_folder(id, scene)?;
             let host = self.runs[id].target().map_or("", |host| host);
-            let folder = &self.batches[self.runs[id].batch].task.folder;
-            default_download_path(folder, host, &source.text)
+            default_download_path(&folder, host, &source.text)
         };
         self.announce_step(id, "get", &source, step);
         let get = Get {
@@ -241,7 +245,7 @@ impl TaskEngine {
             target,
             max_bytes: download.max_bytes,
             settings: download.settings.clone(),
-            time_limit: self.time_limit(id, step),
+            time_limit: self.time_limit(id),
         };
         let user = self.transfer_user(download.sudo.as_ref(), scene)?;
         self.submit_transfer(id, Action::Get(get), user)
@@ -301,7 +305,7 @@ impl TaskEngine {
             target,
             max_bytes: *max_bytes,
             settings: settings.clone(),
-            time_limit: self.time_limit(id, step),
+            time_limit: self.time_limit(id),
         };
         self.submit_transfer(id, Action::Get(get), sudo.clone())
     }
@@ -309,7 +313,6 @@ impl TaskEngine {
     fn prompt(
         &mut self,
         id: usize,
-        step: &TaskStep,
         text: &TemplateText,
         default: Option<&TemplateText>,
         scene: &Context,
@@ -325,13 +328,14 @@ impl TaskEngine {
             return Err(failure);
         }
         let host = self.runs[id].target().cloned();
+        let secret = self.is_secret(id);
         let id = self.register_pending(PendingReply::Prompt(id));
         self.requests.push(EngineRequest::Prompt {
             id,
             host,
             text,
             default,
-            secret: step.options.secret,
+            secret,
         });
         Ok(StepProgress::Pending)
     }
@@ -342,14 +346,24 @@ impl TaskEngine {
         settings: &EnvSettings,
         scene: &Context,
     ) -> Result<StepProgress, TaskFailure> {
-        let location = self.runs[id].env;
-        let mut env = TaskEnv::clone(&self.envs[location]);
-        env.apply(settings, &self.renderer, scene)
-            .map_err(|error| TaskFailure::invalid_task(format!("`set`: {error}")))?;
-        for value in env.vars.values() {
-            self.secrets.gather(value);
+        let run = &self.runs[id];
+        let own = [run.env];
+        // The changes outlast the blocks around the step.
+        let envs: Vec<usize> = run
+            .outer_env
+            .into_iter()
+            .chain(run.cursor.outer_envs())
+            .chain(own)
+            .collect();
+        for location in envs {
+            let mut env = TaskEnv::clone(&self.envs[location]);
+            env.apply(settings, &self.renderer, scene)
+                .map_err(|error| TaskFailure::invalid_task(format!("`set`: {error}")))?;
+            for value in env.vars.values() {
+                self.secrets.gather(value);
+            }
+            self.envs[location] = Arc::new(env);
         }
-        self.envs[location] = Arc::new(env);
         Ok(StepProgress::Done)
     }
 
@@ -362,20 +376,7 @@ impl TaskEngine {
         scene: &Context,
     ) -> Result<StepProgress, TaskFailure> {
         if let Some(result) = self.runs[id].execute_result.take() {
-            let value = match result {
-                Ok(value) => value,
-                Err(failure) if step.warn_only && !failure.is_final() => {
-                    self.warn(failure.reason.clone());
-                    Value::map([
-                        ("failed", Value::from(true)),
-                        ("ok", false.into()),
-                        ("reason", failure.reason.into()),
-                    ])
-                }
-                Err(failure) => return Err(failure),
-            };
-            self.register(id, step.register.as_ref(), value);
-            return Ok(StepProgress::Done);
+            return self.complete_executed(id, step, result);
         }
         let name = match &execute.task {
             Some(name) => self.text(name, scene)?.text,
@@ -414,6 +415,45 @@ impl TaskEngine {
         });
         Ok(StepProgress::Pending)
     }
+}
+
+impl TaskEngine {
+    /// Takes the result of the task that a step executed.
+    fn complete_executed(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        result: Result<Value, TaskFailure>,
+    ) -> Result<StepProgress, TaskFailure> {
+        let (value, mut failure) = match result {
+            Ok(value) => (value, None),
+            Err(failure) if failure.is_final() => return Err(failure),
+            Err(failure) => (failed_value(&failure), Some(failure)),
+        };
+        if let Some(until) = &step.until {
+            match self.end_attempt(id, until, &value.clone().into(), failure)? {
+                AttemptEnd::Ended(end) => failure = end,
+                AttemptEnd::Repeated => return Ok(StepProgress::Pending),
+            }
+        }
+        match failure {
+            Some(failure) if step.warn_only => self.warn(failure.reason),
+            Some(failure) => return Err(failure),
+            None => {}
+        }
+        self.register(id, step.register.as_ref(), value);
+        Ok(StepProgress::Done)
+    }
+}
+
+/// Returns the value that stands for the result of a task that failed.
+fn failed_value(failure: &TaskFailure) -> Value {
+    Value::map([
+        ("failed", Value::from(true)),
+        ("ok", false.into()),
+        ("succeeded", false.into()),
+        ("reason", failure.reason.as_str().into()),
+    ])
 }
 
 /// Returns the local path of a download without a stated target: below a folder with the name of

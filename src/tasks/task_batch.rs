@@ -10,9 +10,11 @@ use indexmap::IndexMap;
 use super::engine::{EngineRequest, PendingReply, ReadyItem, RunState};
 use super::failure::{TaskFailure, TaskFailureKind};
 use super::host_list::{HostList, ScopeSources, parse_hosts, trimmed_names};
-use super::run_state::{HostTaskRun, PlannedTask, TaskBatch};
+use super::run_state::{HostTaskRun, PlannedTask, RegisteredResult, TaskBatch};
 use super::task_env::TaskEnv;
-use super::{HostEnd, HostEvent, HostListError, HostOutcome, RoleDef, RunOrder, Task, TaskEngine};
+use super::{
+    HostEnd, HostEvent, HostListError, HostOutcome, RoleDef, RunOrder, Switches, Task, TaskEngine,
+};
 use crate::host::services::RoleLookup;
 use crate::host::{Action, ActionRequest, ActionResult, Command, DEFAULT_TOTAL_CAPTURE_LIMIT};
 use crate::value::{Map, Value};
@@ -34,10 +36,8 @@ impl TaskEngine {
             }
             None => (self.root_env, 0, true),
         };
-        if depth > MAX_EXECUTE_DEPTH {
-            let message =
-                format!("tasks execute each other more than {MAX_EXECUTE_DEPTH} levels deep");
-            return self.reject_task(&planned, TaskFailure::invalid_task(message));
+        if let Some(failure) = self.refusal_to_nest(&planned, depth) {
+            return self.reject_task(&planned, failure);
         }
         let list = match self.checked_hosts(&planned, env) {
             Ok(Ok(list)) => list,
@@ -82,6 +82,35 @@ impl TaskEngine {
         };
         let id = self.batches.insert(batch);
         self.ready.push_back(ReadyItem::Batch(id));
+    }
+
+    /// Returns the reason why a task must not run within others, if one exists.
+    fn refusal_to_nest(&self, planned: &PlannedTask, depth: usize) -> Option<TaskFailure> {
+        if let Some(circle) = self.circle_of(planned) {
+            let message = format!("task `{}` executes itself: {circle}", planned.task.name);
+            return Some(TaskFailure::new(TaskFailureKind::Abort, message));
+        }
+        (depth > MAX_EXECUTE_DEPTH).then(|| {
+            let message =
+                format!("tasks execute each other more than {MAX_EXECUTE_DEPTH} levels deep");
+            TaskFailure::invalid_task(message)
+        })
+    }
+
+    /// Returns the tasks from a task to itself, if it would run within itself.
+    fn circle_of(&self, planned: &PlannedTask) -> Option<String> {
+        let mut names = vec![Arc::clone(&planned.task.name)];
+        let mut parent = planned.parent;
+        while let Some(run) = parent {
+            let batch = &self.batches[self.runs[run].batch];
+            names.push(Arc::clone(&batch.task.name));
+            if batch.task.name == planned.task.name {
+                names.reverse();
+                return Some(names.join(" → "));
+            }
+            parent = batch.parent;
+        }
+        None
     }
 
     /// Reports a task that cannot start.
@@ -151,7 +180,7 @@ impl TaskEngine {
     }
 
     /// Looks up a role: first in the definitions of `tasks.yaml`, then in the inventory.
-    fn look_up_role(&self, role: &str, env: &TaskEnv) -> RoleLookup {
+    pub(super) fn look_up_role(&self, role: &str, env: &TaskEnv) -> RoleLookup {
         if let Some(hosts) = self.role_hosts.get(role) {
             return RoleLookup::Hosts(hosts.clone());
         }
@@ -242,7 +271,12 @@ impl TaskEngine {
             return;
         };
         let outer = &self.batches[self.runs[parent].batch];
-        let (turns, times) = (outer.run_count(), list.hosts.len().max(1));
+        let turns = if outer.task.runs_once {
+            1
+        } else {
+            outer.run_count()
+        };
+        let times = list.hosts.len().max(1);
         if turns > 1 && !planned.task.runs_once {
             let message = format!(
                 "task `{}` runs on {turns} hosts and executes `{name}` on each of them: {turns} × \
@@ -307,25 +341,31 @@ impl TaskEngine {
         batch.running += 1;
         let (own, env) = (batch.parallel, batch.env);
         let task = Arc::clone(&batch.task.name);
+        let steps = Arc::clone(&batch.task.steps);
         let env = if own {
             let copy = Arc::clone(&self.envs[env]);
             self.envs.insert(copy)
         } else {
             env
         };
-        let run = self
-            .runs
-            .insert(HostTaskRun::new(id, host.clone(), env, own));
+        let run = HostTaskRun::new(id, &steps, host.clone(), (env, own));
+        let run = self.runs.insert(run);
         self.events.push(HostEvent::HostStarted { task, host });
         self.ready.push_back(ReadyItem::Run(run));
     }
 
     /// Takes the result of a task on one host.
     pub(super) fn end_run(&mut self, id: usize, result: Result<Value, TaskFailure>) {
-        let Some(run) = self.runs.try_remove(id) else {
+        let Some(mut run) = self.runs.try_remove(id) else {
             return;
         };
         let settings = self.tolerance(&run);
+        self.remove_settings(&mut run);
+        let registered = self.shown_results(&run);
+        let returned = match &result {
+            Ok(value) => self.secrets.mark(value.clone()).redacted(),
+            Err(_) => Value::Null,
+        };
         if run.owns_env {
             self.envs.remove(run.env);
         }
@@ -362,10 +402,23 @@ impl TaskEngine {
             host: run.host,
             outcome,
             elapsed: run.elapsed,
+            registered,
+            returned,
         }));
         if !std::mem::replace(&mut batch.is_queued, true) {
             self.ready.push_back(ReadyItem::Batch(run.batch));
         }
+    }
+
+    /// Returns the results that steps have registered, without secrets.
+    fn shown_results(&self, run: &HostTaskRun) -> Map {
+        let shown = |(name, result): (&Arc<str>, &RegisteredResult)| {
+            (
+                Arc::clone(name),
+                self.secrets.mark(result.value.clone()).redacted(),
+            )
+        };
+        run.registered.iter().map(shown).collect()
     }
 
     /// Finishes a task: all hosts have ended or will not start.
@@ -382,6 +435,8 @@ impl TaskEngine {
                         reason: reason.to_owned(),
                     },
                     elapsed: std::time::Duration::ZERO,
+                    registered: Map::new(),
+                    returned: Value::Null,
                 }));
             }
             batch.failure.get_or_insert_with(|| match reason {
@@ -391,6 +446,10 @@ impl TaskEngine {
         }
         let Some(batch) = self.batches.try_remove(id) else {
             return;
+        };
+        let batch = TaskBatch {
+            results: in_host_order(batch.results, &batch.list.hosts),
+            ..batch
         };
         let task = Arc::clone(&batch.task.name);
         self.events.push(HostEvent::TaskFinished { task });
@@ -417,12 +476,19 @@ impl TaskEngine {
         }
     }
 
-    fn tolerance(&self, run: &HostTaskRun) -> FailureTolerance {
+    /// Returns the settings that decide which failures of a run are tolerated, the innermost ones first.
+    pub(super) fn tolerance(&self, run: &HostTaskRun) -> FailureTolerance {
         let task = &self.batches[run.batch].task;
         let switches = &self.envs[run.env].switches;
+        let setting = |of: &dyn Fn(&Switches<Option<bool>>) -> Option<bool>| {
+            let of_block = run.cursor.setting(|settings| of(&settings.switches));
+            of_block.or_else(|| of(&task.settings.as_ref()?.switches))
+        };
+        let warn_only = setting(&|it| it.warn_only).or(task.warn_only);
+        let skip_bad_hosts = setting(&|it| it.skip_bad_hosts).or(task.skip_bad_hosts);
         FailureTolerance {
-            warn_only: task.warn_only.unwrap_or(switches.warn_only),
-            skip_bad_hosts: task.skip_bad_hosts.unwrap_or(switches.skip_bad_hosts),
+            warn_only: warn_only.unwrap_or(switches.warn_only),
+            skip_bad_hosts: skip_bad_hosts.unwrap_or(switches.skip_bad_hosts),
         }
     }
 }
@@ -439,8 +505,8 @@ fn is_parallel(task: &Task, env: &TaskEnv) -> bool {
 
 /// The settings that decide which failures of a task are tolerated.
 #[derive(Debug, Clone, Copy)]
-struct FailureTolerance {
-    warn_only: bool,
+pub(super) struct FailureTolerance {
+    pub(super) warn_only: bool,
     skip_bad_hosts: bool,
 }
 
@@ -482,6 +548,21 @@ fn error_value(failure: &TaskFailure) -> Value {
         ),
         ("reason", failure.reason.as_str().into()),
     ])
+}
+
+/// Returns results in the order of the hosts, whichever ended first (F25).
+fn in_host_order(mut results: Map, hosts: &[Arc<str>]) -> Map {
+    let mut ordered = Map::with_capacity(results.len());
+    for host in hosts {
+        // The last entry of a host that is named twice counts.
+        if let Some(value) = results.get_mut(host) {
+            let value = std::mem::replace(value, Value::Null);
+            ordered.entry(Arc::clone(host)).or_insert(value);
+        }
+    }
+    results.retain(|host, _| !ordered.contains_key(host));
+    ordered.extend(results);
+    ordered
 }
 
 fn result_key(host: Option<&Arc<str>>) -> Arc<str> {

@@ -6,7 +6,10 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use super::template::TaskRenderer;
-use super::{EnvSettings, HostScope, RoleDef, ScopeText, Switches, TaskOptions, TemplateText};
+use super::{
+    ConnectionSettings, EnvSettings, HostScope, RoleDef, ScopeText, Switches, TaskOptions,
+    TemplateText,
+};
 use crate::expr::{Context, Error};
 use crate::host::{Secret, StatedPasswords};
 use crate::value::{Map, Value};
@@ -20,6 +23,9 @@ pub(super) struct TaskEnv {
     pub(super) user: Option<String>,
     pub(super) shell: Option<String>,
     pub(super) command_timeout: Option<Duration>,
+    pub(super) connection: ConnectionSettings,
+    /// The answers to prompts of commands.
+    pub(super) prompts: Map,
     pub(super) pool_size: Option<usize>,
     pub(super) switches: Switches<bool>,
     pub(super) passwords: Arc<StatedPasswords>,
@@ -35,6 +41,8 @@ impl TaskEnv {
             user: options.user.clone(),
             shell: None,
             command_timeout: options.command_timeout,
+            connection: ConnectionSettings::default(),
+            prompts: Map::new(),
             pool_size: options.pool_size,
             switches: options.switches,
             passwords: Arc::default(),
@@ -49,6 +57,13 @@ impl TaskEnv {
         if options.user.is_some() {
             self.user.clone_from(&options.user);
         }
+        let typed = &options.connection;
+        // The command line decides about those of its options that were typed; hosts have them already.
+        let connection = &mut self.connection;
+        connection.port = connection.port.filter(|_| typed.port.is_none());
+        connection.timeout = connection.timeout.filter(|_| typed.timeout.is_none());
+        connection.attempts = connection.attempts.filter(|_| typed.attempts.is_none());
+        connection.keepalive = connection.keepalive.filter(|_| typed.keepalive.is_none());
         self.pool_size = options.pool_size.or(self.pool_size);
         self.command_timeout = options.command_timeout.or(self.command_timeout);
         let typed = &options.switches;
@@ -82,6 +97,10 @@ impl TaskEnv {
         self.scope.hosts.extend(more.hosts);
         self.scope.roles.extend(more.roles);
         self.scope.exclude_hosts.extend(more.exclude_hosts);
+        for file in &settings.vars_files {
+            let path = settings.folder.join(renderer.text(file, context)?.text);
+            self.vars.extend(renderer.vars_file(&path)?);
+        }
         for (name, raw) in &settings.vars {
             let value = renderer.value(raw, context)?;
             self.vars.insert(Arc::clone(name), value);
@@ -96,6 +115,11 @@ impl TaskEnv {
         if let Some(shell) = &settings.shell {
             self.shell = Some(renderer.text(shell, context)?.text);
         }
+        for (prompt, raw) in &settings.prompts {
+            let answer = renderer.value(raw, context)?;
+            self.prompts.insert(Arc::clone(prompt), answer);
+        }
+        self.connection.apply(&settings.connection);
         self.command_timeout = settings.command_timeout.or(self.command_timeout);
         self.pool_size = settings.pool_size.or(self.pool_size);
         self.apply_switches(settings.switches);
@@ -181,6 +205,20 @@ impl TaskEnv {
 enum PasswordKind {
     Login,
     Sudo,
+}
+
+impl ConnectionSettings {
+    /// Replaces the settings that others have.
+    fn apply(&mut self, others: &Self) {
+        self.port = others.port.or(self.port);
+        if !others.key_files.is_empty() {
+            self.key_files.clone_from(&others.key_files);
+        }
+        self.timeout = others.timeout.or(self.timeout);
+        self.attempts = others.attempts.or(self.attempts);
+        self.keepalive = others.keepalive.or(self.keepalive);
+        self.forward_agent = others.forward_agent.or(self.forward_agent);
+    }
 }
 
 /// Renders the templates in hosts, roles and exclusions.

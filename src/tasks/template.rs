@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::TemplateText;
 use crate::expr::{Context, Error, Evaluator, Memo, NullScope, SystemContext, Vars};
-use crate::value::{Handle, Value};
+use crate::value::{Handle, Map, Value};
 
 /// A character put around a template so that its result stays a text.
 ///
@@ -126,6 +126,27 @@ impl TaskRenderer {
             }
             None => value.is_truthy(),
         })
+    }
+
+    /// Reads a YAML file with variables.
+    pub(super) fn vars_file(&self, path: &Path) -> Result<Map, Error> {
+        let failed = |problem: String| Error::Function {
+            function: "vars_files".to_owned(),
+            problem: format!("`{}`: {problem}", path.display()),
+        };
+        let bytes = self.system.read(path);
+        let bytes = bytes.map_err(|error| failed(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| failed("is not UTF-8 text".to_owned()))?;
+        let value = self.system.parse_yaml(&text);
+        let value = value.map_err(|error| failed(error.to_string()))?;
+        match value {
+            Value::Map(map) => Ok(Map::clone(&map)),
+            Value::Null => Ok(Map::new()),
+            other => Err(failed(format!(
+                "the file must be a map of variables, not {}",
+                other.kind()
+            ))),
+        }
     }
 
     /// Renders a local file as a template.

@@ -249,6 +249,8 @@ mod tests {
             host: Some(host.into()),
             outcome,
             elapsed: Duration::from_millis(1250),
+            registered: crate::value::Map::new(),
+            returned: crate::value::Value::Null,
         })
     }
 

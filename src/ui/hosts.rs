@@ -13,6 +13,7 @@ use super::words;
 use crate::host::Stream;
 use crate::tasks::{HostEnd, HostEvent, HostOutcome};
 use crate::text::{Delivery, OutputFilter};
+use crate::value::Value;
 
 /// The stream that a line is printed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +210,15 @@ pub fn host_event(event: &HostEvent) -> Option<Json> {
             let mut line = json!({"event": "end", "task": &*end.task, "host": host(&end.host)});
             if let (Some(line), Json::Object(outcome)) = (line.as_object_mut(), outcome_json(end)) {
                 line.extend(outcome);
+                if !end.registered.is_empty() {
+                    line.insert(
+                        "registered".to_owned(),
+                        json!(Value::from(end.registered.clone())),
+                    );
+                }
+                if !end.returned.is_null() {
+                    line.insert("returned".to_owned(), json!(end.returned));
+                }
             }
             line
         }
@@ -251,6 +261,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::value::Map;
 
     fn output(host: &str, stream: Stream, text: &str) -> HostEvent {
         HostEvent::Output {
@@ -266,6 +277,8 @@ mod tests {
             host: Some(host.into()),
             outcome,
             elapsed: Duration::from_millis(1250),
+            registered: Map::new(),
+            returned: Value::Null,
         })
     }
 

@@ -300,6 +300,7 @@ fn chain_of(folder: &Path, names: &str, options: &str) -> ExecutorChain {
     let surroundings = ExecutorEnvironment {
         folder: folder.to_path_buf(),
         environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        ..ExecutorEnvironment::default()
     };
     let resolved = request.resolve(&ChainSpec::default(), &surroundings);
     resolved.unwrap().chain

@@ -131,6 +131,12 @@ pub(in crate::cli) struct RunOptions {
     /// Stop when more than this percentage of the hosts has failed
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     pub(in crate::cli) fail_percent: Option<u8>,
+    /// Executors that each action on a host passes through, in order, such as `[splay, direct]`
+    #[arg(long, value_name = "NAMES")]
+    pub(in crate::cli) executors: Option<String>,
+    /// Options of executors, as a YAML map: `{splaytime: 30}`
+    #[arg(long, value_name = "YAML")]
+    pub(in crate::cli) executor_opts: Option<String>,
     /// Apply states as another user; root if no user is given
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(in crate::cli) sudo: Option<String>,

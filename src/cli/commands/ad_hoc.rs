@@ -8,7 +8,9 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::args::host::HostOptions;
 use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
+use crate::diagnostic::Sources;
 use crate::fleet::tasks::{AdHocTask, TasksRequest};
+use crate::host::ExecutorConfiguration;
 use crate::ops::tasks::perform;
 use crate::ops::{Failure, watch_signals};
 use crate::tasks::{StepAction, Tasks};
@@ -29,14 +31,17 @@ pub(in crate::cli) fn run_ad_hoc(
     cx: &Context,
 ) -> Result<u8, Failure> {
     let known = hosts.fleet_hosts(cx)?;
+    let configured: Vec<&ExecutorConfiguration> = known.executors.iter().collect();
+    let chain = hosts.chain(&configured, &cx.output)?;
     let request = TasksRequest {
         tasks: Tasks::default(),
+        sources: Sources::default(),
         calls: Vec::new(),
         command: Some(task),
         options: hosts.options(&known)?,
         resolver: Rc::clone(&known) as _,
         roles: known,
-        chain: hosts.chain(&cx.output)?,
+        chain,
         connections: hosts.connection.pool_limits(),
         allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),

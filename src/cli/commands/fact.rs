@@ -134,9 +134,12 @@ fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failur
     let options = TreeOptions::default();
     let chosen = chosen_hosts(&options, &args.hosts, cx)?;
     let over_hosts = chosen.is_some();
-    let ChosenHosts { hosts, passwords } = chosen.unwrap_or_else(|| ChosenHosts {
+    let ChosenHosts {
+        hosts, passwords, ..
+    } = chosen.unwrap_or_else(|| ChosenHosts {
         hosts: vec![this_machine("local")],
         passwords: Passwords::default(),
+        executors: Vec::new(),
     });
     let request = FactsRequest {
         facts: query.facts(),

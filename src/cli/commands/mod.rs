@@ -45,6 +45,7 @@ pub(super) mod state;
 mod state_doc;
 pub(super) mod status;
 pub(super) mod task;
+pub(super) mod task_import;
 pub(super) mod transfer;
 pub(super) mod trust;
 pub(super) mod validate;

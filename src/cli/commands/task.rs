@@ -3,21 +3,25 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use clap::Args;
+use clap::{ArgAction, Args, Subcommand};
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::perform_shown;
+use crate::cli::commands::task_import::{self, TaskImportArgs};
 use crate::cli::output::{Context, Output, relative, shown_path};
+use crate::cli::request::given_values::GivenValues;
 use crate::cli::request::hosts::set_variables;
+use crate::cli::request::yaml_maps::map_of_text;
 use crate::diagnostic::Sources;
 use crate::fleet::tasks::{AdHocTask, LoadedTasks, TasksRequest};
+use crate::host::ExecutorConfiguration;
 use crate::ops::tasks::load;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::tasks::{RunOrder, Task, TaskCall};
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 /// Run named tasks over hosts
 ///
@@ -26,7 +30,10 @@ use crate::value::Value;
 /// `role`, `roles` and `exclude_hosts` replace the hosts of the task. The words after `--` are a
 /// command that runs after the tasks.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(in crate::cli) struct TaskArgs {
+    #[command(subcommand)]
+    action: Option<TaskCommand>,
     /// The tasks, each as `NAME` or `NAME:ARGUMENTS`; by default, the default task
     #[arg(value_name = "TASK")]
     calls: Vec<String>,
@@ -45,11 +52,25 @@ pub(in crate::cli) struct TaskArgs {
     /// Variables for templates: `NAME=VALUE`, or `NAME` for true; separated by commas
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// A variable for templates. `@FILE` takes the text of a file, `-` the standard input, and `@@` begins a
+    /// text with `@`. `NAME=VALUE` can be one word
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
+    var: Vec<String>,
+    /// A YAML or JSON file with variables for templates, `-` for the standard input; may be given more than
+    /// once, and later files win
+    #[arg(long, value_name = "FILE")]
+    var_file: Vec<PathBuf>,
     #[command(flatten)]
     hosts: HostOptions,
     /// The command that runs after the tasks
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+/// The commands about tasks files.
+#[derive(Debug, Subcommand)]
+enum TaskCommand {
+    Import(TaskImportArgs),
 }
 
 /// Runs or shows tasks and returns the exit code.
@@ -61,6 +82,9 @@ pub(in crate::cli) fn task(
     cli_command: fn() -> clap::Command,
     cx: &Context,
 ) -> Result<u8, Failure> {
+    if let Some(TaskCommand::Import(args)) = &args.action {
+        return task_import::import(args, cx);
+    }
     let is_json = args.hosts.output == HostOutput::Json;
     let loaded = load(args.file.as_deref(), &cx.global.allow)?;
     if args.list {
@@ -104,20 +128,37 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
     }
     let known = args.hosts.fleet_hosts(cx)?;
     let mut options = args.hosts.options(&known)?;
-    options.vars = set_variables(&args.set).map_err(Failure::usage)?;
+    options.vars = variables(args, cx)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
+    let configured = loaded.tasks.executors().iter().chain(&known.executors);
+    let configured: Vec<&ExecutorConfiguration> = configured.collect();
+    let chain = args.hosts.chain(&configured, &cx.output)?;
     Ok(TasksRequest {
         tasks: loaded.tasks,
+        sources: loaded.sources,
         calls,
         command,
         options,
         resolver: Rc::clone(&known) as _,
         roles: known,
-        chain: args.hosts.chain(&cx.output)?,
+        chain,
         connections: args.hosts.connection.pool_limits(),
         allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),
     })
+}
+
+/// Returns the variables of the command line: those of files, of `--set` and of `--var`, later ones first.
+fn variables(args: &TaskArgs, cx: &Context) -> Result<Map, Failure> {
+    let given = GivenValues::read(&args.var, &args.var_file, cx)?;
+    let mut vars = Map::new();
+    for file in &given.files {
+        vars.extend(map_of_text(&file.path.display().to_string(), &file.text)?);
+    }
+    vars.extend(set_variables(&args.set).map_err(Failure::usage)?);
+    let typed = given.variables.iter();
+    vars.extend(typed.map(|it| (it.name.as_str().into(), Value::from(it.text.as_str()))));
+    Ok(vars)
 }
 
 /// Renders the help of `task`, which is a subcommand of the whole command line.

@@ -16,7 +16,8 @@ use crate::fleet::hosts::FleetHosts;
 use crate::host::resolver::{AgentUse, DefaultKeys, LoginOptions};
 use crate::host::ssh_config::SshConfigFiles;
 use crate::host::{
-    ChainSpec, ExecutorChain, ExecutorEnvironment, HostKeyPolicy, PoolLimits, Secret,
+    ChainSpec, ExecutorChain, ExecutorConfiguration, ExecutorEnvironment, HostKeyPolicy,
+    PoolLimits, Secret,
 };
 use crate::job::LogLevel;
 use crate::ops::hosts::{HostsRequest, known_hosts};
@@ -24,7 +25,7 @@ use crate::ops::{Failure, SessionOptions};
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::system::signals::Interrupts;
-use crate::tasks::{HostScope, MaxFail, Switches, TaskOptions};
+use crate::tasks::{ConnectionSettings, HostScope, MaxFail, Switches, TaskOptions};
 use crate::value::{Map, Value};
 
 impl HostConnection {
@@ -141,35 +142,66 @@ impl HostOrder {
     }
 }
 
-impl HostOptions {
-    /// Builds the executor chain that each action on a host goes through.
-    ///
-    /// None without `--executors`. Prints warnings about its options.
+/// The executors that the command line requests.
+pub(in crate::cli) struct ExecutorRequest<'a> {
+    pub(in crate::cli) names: Option<&'a str>,
+    pub(in crate::cli) options: Option<&'a str>,
+    /// The user of `--sudo`.
+    pub(in crate::cli) sudo: Option<&'a str>,
+}
+
+impl ExecutorRequest<'_> {
+    /// Builds the executor chain. See [`HostOptions::chain`].
     pub(in crate::cli) fn chain(
         &self,
+        configured: &[&ExecutorConfiguration],
         output: &Output,
     ) -> Result<Option<Arc<ExecutorChain>>, Failure> {
-        let order = &self.order;
-        let (names, options) = (order.executors.as_deref(), order.executor_opts.as_deref());
-        let mut configuration = ChainSpec::default();
-        if let Some(user) = order.sudo.as_deref() {
+        let mut configuration = ChainSpec::merged(configured.iter().map(|it| &it.spec));
+        let requested = ChainSpec::parse(self.names, self.options)?;
+        let is_configured = configuration.names.is_some()
+            || configuration
+                .options
+                .keys()
+                .any(|name| &**name == "sudo_user");
+        if requested.names.is_none() && !is_configured {
+            return Ok(None);
+        }
+        if let Some(user) = self.sudo {
             let user = Value::from(user);
             configuration.options.insert("sudo_user".into(), user);
         }
         let env = Env::of_this_process();
-        let executor_environment = ExecutorEnvironment {
+        let environment = ExecutorEnvironment {
             folder: ".".into(),
+            other_folders: configured.iter().map(|it| it.folder.clone()).collect(),
             environment: env.all().clone().into_iter().collect(),
         };
-        let requested = ChainSpec::parse(names, options)?;
-        if requested.names.is_none() {
-            return Ok(None);
-        }
-        let resolved = requested.resolve(&configuration, &executor_environment)?;
+        let resolved = requested.resolve(&configuration, &environment)?;
         for warning in resolved.warnings {
             output.message(LogLevel::Warning, &warning);
         }
         Ok(Some(Arc::new(resolved.chain)))
+    }
+}
+
+impl HostOptions {
+    /// Builds the executor chain that each action on a host goes through.
+    ///
+    /// `configured` has the configurations, the strongest first. None if neither they nor the options name executors.
+    /// Prints warnings about options.
+    pub(in crate::cli) fn chain(
+        &self,
+        configured: &[&ExecutorConfiguration],
+        output: &Output,
+    ) -> Result<Option<Arc<ExecutorChain>>, Failure> {
+        let order = &self.order;
+        let requested = ExecutorRequest {
+            names: order.executors.as_deref(),
+            options: order.executor_opts.as_deref(),
+            sudo: order.sudo.as_deref(),
+        };
+        requested.chain(configured, output)
     }
 
     /// Gathers the hosts that can be named and how to reach them.
@@ -205,6 +237,13 @@ impl HostOptions {
             user: self.connection.user.clone(),
             port: self.connection.port.map(NonZeroU16::get),
             passwords: known.passwords.clone(),
+            connection: ConnectionSettings {
+                port: self.connection.port.map(NonZeroU16::get),
+                timeout: self.connection.timeout,
+                attempts: self.connection.connection_attempts.map(NonZeroU32::get),
+                keepalive: self.connection.keepalive,
+                ..ConnectionSettings::default()
+            },
             ..TaskOptions::default()
         })
     }

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 use crate::cli::args::host::{HostChoice, HostSelectionArgs};
 use crate::cli::args::state::{RunOptions, StateTreeArgs, TreeOptions};
 use crate::cli::output::Context;
-use crate::cli::request::hosts::items;
+use crate::cli::request::hosts::{ExecutorRequest, items};
 use crate::cli::request::yaml_maps::{map_of, map_of_file};
 use crate::fleet::states::{
     MachinePace, StateHost, StateSelection, StatesRequest, StatesSource, choose_hosts, this_machine,
 };
+use crate::host::ExecutorConfiguration;
 use crate::host::Passwords;
 use crate::name::EnumWords as _;
 use crate::ops::watch_signals;
@@ -30,6 +31,8 @@ const DEFAULT_ROOT: &str = "states";
 pub(in crate::cli) struct ChosenHosts {
     pub(in crate::cli) hosts: Vec<StateHost>,
     pub(in crate::cli) passwords: Passwords,
+    /// The executors that hosts files and the environment configure, the strongest first.
+    pub(in crate::cli) executors: Vec<ExecutorConfiguration>,
 }
 
 /// Builds the request from the options and the minion configuration.
@@ -52,10 +55,22 @@ pub(in crate::cli) fn request(
     };
     let over_hosts = chosen.is_some();
     let connections = hosts.connection.pool_limits();
-    let ChosenHosts { hosts, passwords } = chosen.unwrap_or_else(|| ChosenHosts {
+    let ChosenHosts {
+        hosts,
+        passwords,
+        executors: configured,
+    } = chosen.unwrap_or_else(|| ChosenHosts {
         hosts: vec![this_machine(id.as_deref().unwrap_or("local"))],
         passwords: Passwords::default(),
+        executors: Vec::new(),
     });
+    let requested = ExecutorRequest {
+        names: run.executors.as_deref(),
+        options: run.executor_opts.as_deref(),
+        sudo: run.sudo.as_deref(),
+    };
+    let configured: Vec<&ExecutorConfiguration> = configured.iter().collect();
+    let chain = requested.chain(&configured, &cx.output)?;
     let pace = match (run.serial, run.no_wait) {
         (true, _) => MachinePace::Serial,
         (_, true) => MachinePace::Independent,
@@ -69,7 +84,8 @@ pub(in crate::cli) fn request(
         parallel: run.parallel.map_or(MAX_PARALLEL, NonZeroUsize::get),
         fail_percent: run.fail_percent,
         test: run.dryrun,
-        sudo: run.sudo.clone(),
+        sudo: run.sudo.clone().filter(|_| chain.is_none()),
+        chain,
         connections,
         passwords,
         interrupts: watch_signals(),
@@ -229,5 +245,10 @@ pub(in crate::cli) fn chosen_hosts(
     let scope = known.expand(scope)?;
     let hosts = choose_hosts(&scope, &tree_options.tree.limit, &known, user)?;
     let passwords = known.passwords.clone();
-    Ok(Some(ChosenHosts { hosts, passwords }))
+    let executors = known.executors.clone();
+    Ok(Some(ChosenHosts {
+        hosts,
+        passwords,
+        executors,
+    }))
 }

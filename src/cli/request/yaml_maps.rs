@@ -14,7 +14,7 @@ use crate::yaml::{Limits, Schema, parse_as};
 pub(in crate::cli) fn map_of(option: &str, text: &str) -> Result<Map, Failure> {
     match text.strip_prefix('@') {
         Some(file) => map_of_file(Path::new(file)),
-        None => read(option, text),
+        None => map_of_text(option, text),
     }
 }
 
@@ -22,10 +22,11 @@ pub(in crate::cli) fn map_of(option: &str, text: &str) -> Result<Map, Failure> {
 pub(in crate::cli) fn map_of_file(file: &Path) -> Result<Map, Failure> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::new(FailureKind::Usage, &error, error.hint()))?;
-    read(&file.display().to_string(), &text)
+    map_of_text(&file.display().to_string(), &text)
 }
 
-fn read(name: &str, text: &str) -> Result<Map, Failure> {
+/// Parses a text that is a YAML map. Problems name it by `name`.
+pub(in crate::cli) fn map_of_text(name: &str, text: &str) -> Result<Map, Failure> {
     let mut sources = Sources::default();
     let source = sources.add(name, text, None);
     let root = match parse_as(Schema::Salt, &sources, source, &Limits::default()) {

@@ -12,7 +12,9 @@ use crate::host::inventory::{self, ConnectionMethod, Escalation, Inventory};
 use crate::host::resolver::{HostTarget, LocationResolver, LoginOptions};
 use crate::host::services::{HostLogin, RoleLookup, RoleSource};
 use crate::host::ssh_config::{self, LocalUser, SshConfig, SshConfigFiles};
-use crate::host::{Command, HostParts, Location, LocationError, Passwords, Program, Secret};
+use crate::host::{
+    Command, ExecutorConfiguration, HostParts, Location, LocationError, Passwords, Program, Secret,
+};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
 
@@ -25,6 +27,8 @@ pub struct FleetHosts {
     resolver: LocationResolver,
     inventory: Inventory,
     expressions: Option<RoleExpressions>,
+    /// The executors that hosts files and the environment configure, the strongest first.
+    pub executors: Vec<ExecutorConfiguration>,
     /// Warnings about the files that were read, with their sources.
     pub warnings: Vec<(Diagnostics, Sources)>,
     /// The options of `ssh_config` that have no effect, for verbose output.
@@ -62,6 +66,7 @@ impl FleetHosts {
             sources,
             expressions,
             passwords: environment_passwords,
+            executors,
         } = gather()?;
         warnings.push((gather_warnings, sources));
         warnings.push((ignored_variable_warnings(&inventory), Sources::default()));
@@ -69,6 +74,7 @@ impl FleetHosts {
             resolver: LocationResolver::new(config, login, local),
             inventory,
             expressions,
+            executors,
             warnings,
             notes,
             environment_passwords,

@@ -11,8 +11,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo, Scope, SystemContext};
 use crate::fleet::{Error, ErrorKind};
 use crate::git::exposed_password_warning;
-use crate::host::Secret;
 use crate::host::inventory::{Inventory, InventoryReader, refuse_proxy_command};
+use crate::host::{ExecutorConfiguration, Secret};
 use crate::project::FolderKeys;
 use crate::topology::{AttributeReader, Topology};
 use crate::value::{Handle, Map, Value};
@@ -29,6 +29,8 @@ pub struct GatheredHosts {
     pub expressions: Option<RoleExpressions>,
     /// The passwords that the secrets of the environment give for login, `sudo` and keys.
     pub passwords: [Option<Secret>; 3],
+    /// The executors that files configure, the strongest first.
+    pub executors: Vec<ExecutorConfiguration>,
 }
 
 /// Evaluates inventory roles that are expressions, in the context of the ensemble.
@@ -125,6 +127,7 @@ impl GatheredHosts {
             sources: Sources::default(),
             expressions: Some(expressions),
             passwords: Default::default(),
+            executors: Vec::new(),
         })
     }
 
@@ -167,9 +170,13 @@ impl GatheredHosts {
             inventory: std::mem::take(&mut self.inventory),
             warnings: Diagnostics::default(),
             open_passwords: Vec::new(),
+            executors: Vec::new(),
         };
         let read = reader.read_all(files);
         self.inventory = reader.inventory;
+        // The last file wins.
+        self.executors
+            .splice(0..0, reader.executors.into_iter().rev());
         self.warnings.append(reader.warnings);
         for (file, name) in reader.open_passwords {
             let subject = format!("the password of `{name}`");

@@ -104,7 +104,8 @@ impl<'a> StatesDriver<'a> {
                 request.sudo.as_ref(),
                 &request.connections,
                 &request.passwords,
-            ),
+            )
+            .with_chain(request.chain.clone()),
             request,
             view,
         }

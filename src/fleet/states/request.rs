@@ -3,9 +3,10 @@
 //! `cli::request::states` builds the request; `cli::screen::states` implements the view.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::choose_hosts::StateHost;
-use crate::host::{Passwords, PoolLimits, Question, Secret};
+use crate::host::{ExecutorChain, Passwords, PoolLimits, Question, Secret};
 use crate::states::RunOrdering;
 use crate::system::signals::Interrupts;
 use crate::value::Map;
@@ -74,6 +75,8 @@ pub struct StatesRequest {
     pub test: bool,
     /// The user to act as, if not the user who logs in.
     pub sudo: Option<String>,
+    /// The chain of executors around each action, which replaces `sudo`.
+    pub chain: Option<Arc<ExecutorChain>>,
     /// The limits of connections to machines.
     pub connections: PoolLimits,
     /// The passwords that are known at the start.

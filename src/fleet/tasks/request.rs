@@ -6,6 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::diagnostic::Sources;
 use crate::host::services::{HostResolver, RoleSource};
 use crate::host::{ExecutorChain, PoolLimits, Question, Secret};
 use crate::system::signals::Interrupts;
@@ -84,6 +85,8 @@ impl AdHocTask {
 pub struct TasksRequest {
     /// The loaded tasks, which calls refer to.
     pub tasks: Tasks,
+    /// The texts of the tasks, for diagnostics.
+    pub sources: Sources,
     /// The calls to run, in order.
     pub calls: Vec<TaskCall>,
     /// The command or step that runs after the calls.

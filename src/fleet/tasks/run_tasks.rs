@@ -88,6 +88,11 @@ fn build_engine(
     if let Some(command) = &request.command {
         engine.add_task(command.task(&folder));
     }
+    let problems = engine.check();
+    if problems.has_errors() {
+        let sources = request.sources.clone();
+        return Err(Error::with_sources(ErrorKind::Refused, problems, sources));
+    }
     Ok(engine)
 }
 

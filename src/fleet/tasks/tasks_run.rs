@@ -196,6 +196,9 @@ impl<'a> StateMachine for TasksRun<'a> {
     }
 
     fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), view: &mut Self::View) {
+        if self.engine.hides_output(tag, stream) {
+            return;
+        }
         let host = self.hosts.get(&tag).cloned().flatten();
         view.event(&HostEvent::Output {
             host,

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use super::command_wrapper::CommandWrapper;
 use super::custom::{ExecutorReply, parse_reply, query_command};
 use super::splay;
-use crate::host::chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread};
+use crate::host::chain::{
+    BecomeUser, ChainExecutor, CustomExecutor, Delegation, ExecutorChain, Spread,
+};
 use crate::host::{
     Action, ActionRequest, ActionResult, CapturedOutput, Command, Container, Delivery, Exit,
     HostParts, Location, Program, batch,
@@ -150,18 +152,7 @@ impl ChainRun {
         let mut request = self.request.clone();
         let action = match executor {
             ChainExecutor::DryRun => return self.report_dry_run(now),
-            ChainExecutor::Custom(own) => {
-                self.add_detail(format!("asking the executor `{}`", own.name));
-                let next = self
-                    .chain
-                    .executors()
-                    .get(self.next_index..)
-                    .unwrap_or_default();
-                let next: Vec<&str> = next.iter().map(ChainExecutor::name).collect();
-                let call = query_command(own, &self.host_name(), &next, &self.request);
-                self.state = ChainState::QueryingProgram;
-                return self.perform_request(ActionRequest::local(Action::Run(call)), now);
-            }
+            ChainExecutor::Custom(own) => return self.ask_program(own, now),
             ChainExecutor::Container { name, engine } => {
                 request.location = Location::Container(Arc::new(Container {
                     name: name.clone(),
@@ -186,6 +177,9 @@ impl ChainRun {
                 self.add_detail(format!("`su` runs the action as `{}`", to.user));
                 self.wrap_command(executor, |shift, command| shift.su(command, to))
             }
+            ChainExecutor::TransactionalUpdate(delegation) => {
+                self.transaction(executor, delegation)
+            }
             ChainExecutor::Chroot(root) => {
                 let root = root.to_string_lossy().into_owned();
                 self.add_detail(format!("`chroot` runs the action in `{root}`"));
@@ -202,6 +196,38 @@ impl ChainRun {
             }
             Err(why) => self.finish_with(Exit::Failed(why), now),
         }
+    }
+
+    /// Puts the action's command into a transaction, if its function is delegated to one (X17).
+    fn transaction(
+        &mut self,
+        executor: &ChainExecutor,
+        delegation: &Delegation,
+    ) -> Result<Action, String> {
+        let function = function_of(&self.request.action);
+        if !delegation.has(function) {
+            return Ok(self.request.action.clone());
+        }
+        self.add_detail(format!(
+            "`transactional_update` runs `{function}` in a transaction"
+        ));
+        self.wrap_command(executor, |_, command| {
+            Ok(CommandWrapper::transactional_update(command))
+        })
+    }
+
+    /// Asks a program of the user's.
+    fn ask_program(&mut self, own: &CustomExecutor, now: Instant) -> ChainProgress {
+        self.add_detail(format!("asking the executor `{}`", own.name));
+        let next = self
+            .chain
+            .executors()
+            .get(self.next_index..)
+            .unwrap_or_default();
+        let next: Vec<&str> = next.iter().map(ChainExecutor::name).collect();
+        let call = query_command(own, &self.host_name(), &next, &self.request);
+        self.state = ChainState::QueryingProgram;
+        self.perform_request(ActionRequest::local(Action::Run(call)), now)
     }
 
     /// Wraps the action's command for another user or root folder.
@@ -359,8 +385,33 @@ impl ChainRun {
     fn handle_reply(&mut self, result: &ActionResult, now: Instant) -> ChainProgress {
         match parse_reply(result, &self.request.action) {
             ExecutorReply::Next => self.advance(now),
-            ExecutorReply::Result(result) => self.finish(result, now),
+            ExecutorReply::Result(result) => {
+                self.note_reply(&result);
+                self.finish(result, now)
+            }
         }
+    }
+
+    /// Notes the text with which a program of the user's ended the chain: nothing else shows it.
+    fn note_reply(&mut self, result: &ActionResult) {
+        let ActionResult::Run(output) = result else {
+            return;
+        };
+        let asked = self.next_index.saturating_sub(1);
+        let name = self.chain.executors().get(asked);
+        let name = name.map_or_else(String::new, |executor| executor.name().to_owned());
+        let text = [output.stdout.text(), output.stderr.text()].concat();
+        let text = match &self.request.action {
+            Action::Run(command) => command.hidden().redact(text.trim()),
+            _ => text.trim().to_owned(),
+        };
+        if text.is_empty() {
+            return;
+        }
+        self.add_notice(match &output.exit {
+            Exit::Code(0) => format!("the executor `{name}` answers: {text}"),
+            exit => format!("the executor `{name}` refuses with {exit}: {text}"),
+        });
     }
 
     fn report_dry_run(&mut self, now: Instant) -> ChainProgress {
@@ -492,6 +543,18 @@ fn describe_action(action: &Action) -> String {
 fn describe_count(verb: &str, count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{verb} {count} {noun}{ending}")
+}
+
+/// Returns the name that Salt has for the function of an action.
+pub(super) fn function_of(action: &Action) -> &'static str {
+    match action {
+        Action::Run(_) => "cmd.run",
+        Action::Put(_) => "cp.get_file",
+        Action::Get(_) => "cp.push",
+        Action::Read(_) => "grains.items",
+        Action::Change(_) => "state.apply",
+        Action::Private(_) => "file.read",
+    }
 }
 
 #[cfg(test)]

@@ -198,6 +198,27 @@ impl CommandWrapper<'_> {
         }
     }
 
+    /// Wraps a command with `transactional-update`, which runs it in a new snapshot on top of the last one.
+    ///
+    /// A command that is in a transaction already runs as it is (X17).
+    pub(super) fn transactional_update(command: Command) -> Command {
+        let begin = "[ -z \"$TRANSACTIONAL_UPDATE\" ] || exec \"$@\"; \
+            command -v transactional-update >/dev/null || { \
+            echo 'the executor `transactional_update` needs the program `transactional-update`, which this host does not have' >&2; \
+            exit 127; }; \
+            exec transactional-update --non-interactive --drop-if-no-change --no-selfupdate --continue --quiet run \"$@\"";
+        let mut argv = [DEFAULT_SHELL, "-c", begin, "sh"]
+            .map(String::from)
+            .to_vec();
+        argv.extend(command.program.argv());
+        let env = environment_with_secret(&command);
+        Command {
+            program: Program::Argv(argv),
+            env,
+            ..command
+        }
+    }
+
     fn wrap(&self, command: Command, argv: Vec<String>, answers: Vec<PromptAnswer>) -> Command {
         let outer = match self.local_env {
             // The local `PATH` is needed to find `sudo` itself.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::chain_run::function_of;
 use crate::host::chain::CustomExecutor;
 use crate::host::{
     Action, ActionRequest, ActionResult, CapturedOutput, ChangeOutput, Command, Exit, Program,
@@ -39,6 +40,7 @@ pub(super) fn query_command(
         "executor": executor.name,
         "host": host,
         "place": request.location.to_string(),
+        "function": function_of(&request.action),
         "action": revealed_action(&request.action),
         "next": next,
         "options": options(executor.options.reveal()),

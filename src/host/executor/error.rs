@@ -49,11 +49,12 @@ impl ExecutorError {
             Self::Specification(_) => Some("write `[splay, direct]`, for example"),
             Self::Unknown { .. } => Some(
                 "a custom executor is a program: give a path with a `/`, or put a file into \
-                 `executors/` beside the ensemble",
+                 `executors/` beside the ensemble, `tasks.yaml` or the hosts file",
             ),
-            Self::Missing { .. } => {
-                Some("set it under `executors` of the environment: a request must not choose it")
-            }
+            Self::Missing { .. } => Some(
+                "set it under `executors` of `tasks.yaml`, of a hosts file or of the \
+                     environment: a request must not choose it",
+            ),
             _ => None,
         }
     }

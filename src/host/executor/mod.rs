@@ -12,7 +12,8 @@
 //! | `direct`, `direct_call` | performs the action | yes |
 //! | `sudo`, `become` | performs a command as another user | yes |
 //! | `su` | does the same with `su` | yes |
-//! | `container` | performs the action in a container of the host | yes |
+//! | `container`, `docker` | performs the action in a container of the host | yes |
+//! | `transactional_update` | performs a command in a transaction of the system | yes |
 //! | `chroot` | performs a command in another root folder | yes |
 //! | `dryrun` | reports what would be performed, and by which executors | yes |
 //!
@@ -23,7 +24,7 @@
 //! reads one JSON object from stdin:
 //!
 //! ```json
-//! {"protocol": 1, "executor": "NAME", "host": "web1", "place": "web1",
+//! {"protocol": 1, "executor": "NAME", "host": "web1", "place": "web1", "function": "cmd.run",
 //!  "action": {"run": {"program": {"argv": ["uptime"]}, "cwd": "", "env": []}},
 //!  "next": ["direct"], "options": {}, "configuration": {}}
 //! ```
@@ -49,4 +50,4 @@ mod splay;
 
 pub use chain_run::{ChainContext, ChainNote, ChainProgress, ChainRun};
 pub use error::ExecutorError;
-pub use options::{ChainSpec, ExecutorEnvironment};
+pub use options::{ChainSpec, ExecutorConfiguration, ExecutorEnvironment};

@@ -3,12 +3,15 @@
 //!
 //! [`ChainSpec`] is the parsed form of either, and [`ChainSpec::resolve`] combines the two.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::ExecutorError;
 use crate::host::Secret;
-use crate::host::chain::{BecomeUser, ChainExecutor, CustomExecutor, ExecutorChain, Spread};
+use crate::host::chain::{
+    BecomeUser, ChainExecutor, CustomExecutor, Delegation, ExecutorChain, Spread,
+};
 use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
@@ -18,7 +21,7 @@ const REQUEST_OPTIONS: [&str; 5] = ["splaytime", "spread", "timeout", "attempts"
 
 /// The options that only the configuration may set, because they decide what a requester is allowed
 /// to do.
-const CONFIGURATION_OPTIONS: [&str; 7] = [
+const CONFIGURATION_OPTIONS: [&str; 9] = [
     "sudo_user",
     "sudo_password",
     "su_user",
@@ -26,7 +29,12 @@ const CONFIGURATION_OPTIONS: [&str; 7] = [
     "container",
     "container_engine",
     "chroot",
+    "delegated_modules",
+    "delegated_functions",
 ];
+
+/// The options that add to a list of the configuration, whether a request or the configuration sets them.
+const ADDED_OPTIONS: [&str; 2] = ["add_delegated_modules", "add_delegated_functions"];
 
 /// The names of the built-in executors, without aliases.
 const BUILT_IN: &[&str] = &[
@@ -37,12 +45,15 @@ const BUILT_IN: &[&str] = &[
     "sudo",
     "su",
     "container",
+    "docker",
+    "transactional_update",
     "chroot",
     "dryrun",
 ];
 
 fn option_names() -> impl Iterator<Item = &'static str> {
-    REQUEST_OPTIONS.into_iter().chain(CONFIGURATION_OPTIONS)
+    let own = REQUEST_OPTIONS.into_iter().chain(CONFIGURATION_OPTIONS);
+    own.chain(ADDED_OPTIONS)
 }
 
 /// The default time of `splay`, in seconds (X14).
@@ -64,11 +75,40 @@ pub struct ChainSpec {
     pub options: Map,
 }
 
+/// The executors that a file configures, with the folder of that file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecutorConfiguration {
+    pub spec: ChainSpec,
+    /// The folder that custom executors are found in.
+    pub folder: PathBuf,
+}
+
+impl ChainSpec {
+    /// Combines the configurations of several files, the strongest one first.
+    ///
+    /// The first one that names executors decides about them; each option comes from the first one that sets it.
+    pub fn merged<'a>(configurations: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut merged = Self::default();
+        for configuration in configurations {
+            merged.names = merged.names.or_else(|| configuration.names.clone());
+            for (name, value) in &configuration.options {
+                let options = &mut merged.options;
+                options
+                    .entry(Arc::clone(name))
+                    .or_insert_with(|| value.clone());
+            }
+        }
+        merged
+    }
+}
+
 /// The environment in which custom executors are found and run.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutorEnvironment {
-    /// The folder of the ensemble, where relative paths start.
+    /// The folder of the ensemble or of the run, where relative paths start.
     pub folder: PathBuf,
+    /// More folders in which custom executors are looked for, in order.
+    pub other_folders: Vec<PathBuf>,
     /// The environment variables of the programs.
     pub environment: Vec<(String, String)>,
 }
@@ -216,6 +256,13 @@ impl ChainReader<'_> {
                 name: self.required_option("container", "container")?,
                 engine: self.engine()?,
             },
+            "docker" => ChainExecutor::Container {
+                name: self.required_option("docker", "container")?,
+                engine: "docker".to_owned(),
+            },
+            "transactional_update" => {
+                ChainExecutor::TransactionalUpdate(Box::new(self.delegation()?))
+            }
             "chroot" => ChainExecutor::Chroot(self.required_option("chroot", "chroot")?.into()),
             "timeout" => ChainExecutor::Timeout(self.seconds("timeout", None)?),
             "retry" => ChainExecutor::Retry {
@@ -266,6 +313,43 @@ impl ChainReader<'_> {
         checked_name(option, value)
     }
 
+    /// Returns the functions that run in a transaction (X17). A list of the request adds to that of the
+    /// configuration, and replaces what the configuration itself adds.
+    fn delegation(&self) -> Result<Delegation, ExecutorError> {
+        let list = |options: &Map, name: &str| match options.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => {
+                let names = names_of(value).or_else(|| {
+                    let items = value.reveal().as_list()?;
+                    items.is_empty().then(Vec::new)
+                });
+                names
+                    .map(Some)
+                    .ok_or_else(|| invalid_value(name, "a list of names"))
+            }
+        };
+        let configured = &self.configuration.options;
+        let all = |base: &str, added: &str, default: &[&str]| {
+            let default = || default.iter().map(|name| (*name).to_owned()).collect();
+            let mut names = list(configured, base)?.unwrap_or_else(default);
+            let own = list(&self.request.options, added)?;
+            let more = match own {
+                Some(own) => Some(own),
+                None => list(configured, added)?,
+            };
+            names.extend(more.unwrap_or_default());
+            Ok(names)
+        };
+        Ok(Delegation {
+            modules: all(
+                "delegated_modules",
+                "add_delegated_modules",
+                &Delegation::MODULES,
+            )?,
+            functions: all("delegated_functions", "add_delegated_functions", &[])?,
+        })
+    }
+
     /// Returns the container program; `docker` by default.
     fn engine(&self) -> Result<String, ExecutorError> {
         let named = self.configuration_option("container_engine");
@@ -304,24 +388,34 @@ impl ChainReader<'_> {
         time.ok_or_else(|| invalid_value(option, EXPECTED))
     }
 
+    /// Returns the program of a custom executor, from the first folder that has it.
     fn custom_executor(&self, name: &str) -> Result<CustomExecutor, ExecutorError> {
-        let folder = &self.environment.folder;
-        let path = if name.contains('/') {
-            folder.join(name)
-        } else {
-            folder.join(CUSTOM_FOLDER).join(name)
+        let environment = self.environment;
+        let folders = std::iter::once(&environment.folder).chain(&environment.other_folders);
+        let in_folder = |folder: &PathBuf| {
+            let path = if name.contains('/') {
+                folder.join(name)
+            } else {
+                folder.join(CUSTOM_FOLDER).join(name)
+            };
+            (fs::absolute(&path, folder), folder.clone())
         };
-        let program = fs::absolute(Path::new(&path), folder);
-        if !fs::is_program(&program) {
+        let all: Vec<(PathBuf, PathBuf)> = folders.map(in_folder).collect();
+        let found = all.iter().find(|(program, _)| fs::is_program(program));
+        let Some((program, folder)) = found else {
+            let tried = list_paths(all.iter().map(|(program, _)| program));
             return Err(ExecutorError::Unknown {
                 name: name.to_owned(),
-                why: format!("`{}` is not an executable file", program.display()),
+                why: match all.len() {
+                    1 => format!("{tried} is not an executable file"),
+                    _ => format!("none of {tried} is an executable file"),
+                },
                 known: list_names(BUILT_IN.iter().copied()),
             });
-        }
+        };
         Ok(CustomExecutor {
             name: name.to_owned(),
-            program,
+            program: program.clone(),
             folder: folder.clone(),
             environment: self.environment.environment.clone(),
             options: json_of(&self.request.options),
@@ -373,6 +467,11 @@ fn invalid_value(option: &str, expected: &'static str) -> ExecutorError {
         option: option.to_owned(),
         expected,
     }
+}
+
+fn list_paths<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
+    let paths: Vec<String> = paths.map(|path| format!("`{}`", path.display())).collect();
+    paths.join(", ")
 }
 
 fn list_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -517,7 +616,7 @@ mod tests {
         std::fs::write(&file, "#!/bin/sh\n").unwrap();
         let environment = ExecutorEnvironment {
             folder: folder.path().to_path_buf(),
-            environment: Vec::new(),
+            ..ExecutorEnvironment::default()
         };
         let expected = parsed("[mine, ./executors/mine]", "{free: 1}");
         assert!(

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::host::ExecutorConfiguration;
 use crate::secret::{FileKeys, is_encrypted};
 use crate::system::fs;
 use crate::value::{Map, Value};
@@ -41,6 +42,8 @@ pub struct InventoryReader<'a> {
     pub warnings: Diagnostics,
     /// The files with a password as plain text, each with the host or group that has it.
     pub open_passwords: Vec<(PathBuf, Arc<str>)>,
+    /// The executors that the files configure, in the order of the files.
+    pub executors: Vec<ExecutorConfiguration>,
 }
 
 impl InventoryReader<'_> {
@@ -105,8 +108,12 @@ impl InventoryReader<'_> {
         }
         let text = utf8(path, bytes)?;
         let source = self.sources.add(path, text, None);
-        let (inventory, warnings) = Inventory::parse(source, format, self.sources, &self.keys)?;
+        let (mut inventory, warnings) = Inventory::parse(source, format, self.sources, &self.keys)?;
         self.warnings.append(warnings);
+        if let Some(spec) = inventory.executors.take() {
+            let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            self.executors.push(ExecutorConfiguration { spec, folder });
+        }
         let text = self
             .sources
             .get(source)

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 
 use super::error::InventoryProblem;
 use super::range::MAX_HOSTS;
+use crate::host::ChainSpec;
 use crate::value::{Fold, Map, Value};
 
 /// The built-in group of all hosts.
@@ -20,6 +21,8 @@ pub(super) const UNGROUPED: &str = "ungrouped";
 pub struct Inventory {
     pub(super) hosts: IndexMap<Arc<str>, InventoryHost, Fold>,
     pub(super) groups: IndexMap<Arc<str>, HostGroup, Fold>,
+    /// The executors that the file configures.
+    pub executors: Option<ChainSpec>,
 }
 
 /// A host with its own data.

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::Span;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::host::ChainSpec;
 use crate::text::force_quote_word;
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
@@ -14,7 +15,7 @@ use super::error::InventoryProblem;
 use super::model::{ALL, GroupMembers, Inventory};
 
 /// The keys at the top level of a file.
-pub(super) const KEYS: [&str; 3] = ["hosts", "groups", "data"];
+pub(super) const KEYS: [&str; 4] = ["hosts", "groups", "data", "executors"];
 
 /// The settings that correspond to exactly one Ansible variable.
 const SETTINGS: [(&str, &str); 9] = [
@@ -35,6 +36,16 @@ const SECRET_SETTINGS: [&str; 3] = ["password", "sudo_password", "passphrase"];
 /// Parses a file. Problems are collected in `context`.
 pub(super) fn read(root: &Mapping, context: &mut YamlReader<'_>) -> Inventory {
     let mut inventory = Inventory::default();
+    if let Some(node) = root.get("executors") {
+        match ChainSpec::from_value(&node.to_value()) {
+            Ok(spec) => inventory.executors = Some(spec),
+            Err(problem) => {
+                let hint = problem.hint();
+                let problem = Diagnostic::error(problem).label(node.span(), "");
+                context.problems.push(problem.help_if(hint));
+            }
+        }
+    }
     if let Some(node) = root.get("data") {
         let data = context.values(node, "data");
         inventory.add_group(ALL, data);

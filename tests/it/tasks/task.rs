@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::hosts::sshd::{Sshd, user};
 use crate::support::TestEnv;
 
-fn env(tasks: &str) -> TestEnv {
+pub(super) fn env(tasks: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write("tasks.yaml", tasks);
     env
