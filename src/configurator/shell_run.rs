@@ -309,7 +309,9 @@ fn output_value(text: &str, secret: bool) -> Value {
 pub(super) fn never_started(exit: &Exit) -> bool {
     match exit {
         Exit::Unreachable(_) => true,
-        Exit::NeedsAnswer { question, .. } => !matches!(question, Question::Prompt(_)),
+        Exit::NeedsAnswer { question, .. } => {
+            !matches!(question, Question::Prompt(_) | Question::Settled(_))
+        }
         _ => false,
     }
 }

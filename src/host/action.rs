@@ -104,9 +104,9 @@ pub struct PromptAnswer {
 }
 
 impl PromptAnswer {
-    /// Returns true if the prompt is a question of the command itself, which may come more than once.
+    /// Returns true if the prompt may come more than once, and is answered each time.
     pub fn may_repeat(&self) -> bool {
-        self.reply.is_some() && matches!(self.question, Question::Prompt(_))
+        self.reply.is_some() && matches!(self.question, Question::Settled(_))
     }
 }
 
@@ -374,6 +374,8 @@ pub enum Question {
     Become(String),
     /// The text of a prompt that a command printed.
     Prompt(String),
+    /// The text of a prompt whose answer is known, however often the command asks.
+    Settled(String),
 }
 
 impl Question {
@@ -394,7 +396,7 @@ impl Display for Question {
             Self::Login(address) => write!(f, "the login password of {address}"),
             Self::Passphrase(file) => write!(f, "the passphrase of `{}`", file.display()),
             Self::Become(address) => write!(f, "the sudo password of {address}"),
-            Self::Prompt(text) => write!(f, "an answer to `{}`", text.trim()),
+            Self::Prompt(text) | Self::Settled(text) => write!(f, "an answer to `{}`", text.trim()),
         }
     }
 }

@@ -66,8 +66,6 @@ pub use capture::{
     CapturedOutput, DEFAULT_CAPTURE_LIMIT, DEFAULT_TOTAL_CAPTURE_LIMIT, IncompleteOutput,
 };
 pub use capture_buffer::{CaptureBudget, CaptureBuffer};
-#[cfg(test)]
-pub use chain::CustomExecutor;
 pub use chain::{BecomeUser, ChainExecutor, ExecutorChain, Spread, UnhandledPolicy};
 pub use deferred_output::{DeferredOutput, UnavailableOutput};
 pub use delivery::Delivery;

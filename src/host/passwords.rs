@@ -143,7 +143,7 @@ impl TrialAnswers {
     /// Answers to prompts of commands are not kept.
     pub fn add(&mut self, question: &Question, answer: Secret) {
         self.remove(question);
-        if !matches!(question, Question::Prompt(_)) {
+        if !matches!(question, Question::Prompt(_) | Question::Settled(_)) {
             self.0.push((question.clone(), answer));
         }
     }
@@ -197,7 +197,7 @@ impl Passwords {
             Question::Login(address) => self.login.accept(address.clone(), answer),
             Question::Become(address) => self.sudo.accept(address.clone(), answer),
             Question::Passphrase(file) => self.passphrases.accept(file.clone(), answer),
-            Question::Prompt(_) => {}
+            Question::Prompt(_) | Question::Settled(_) => {}
         }
     }
 

@@ -175,7 +175,9 @@ fn join_chains(of_job: &ExecutorChain, own: &ExecutorChain) -> ExecutorChain {
 fn changes_root(executor: &ChainExecutor) -> bool {
     matches!(
         executor,
-        ChainExecutor::Container { .. } | ChainExecutor::Chroot(_)
+        ChainExecutor::Container { .. }
+            | ChainExecutor::Chroot(_)
+            | ChainExecutor::TransactionalUpdate(_)
     )
 }
 

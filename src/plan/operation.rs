@@ -49,12 +49,23 @@ pub fn parse_operation_name(text: &str) -> OperationRef {
     OperationRef::new(standard.map_or("", |(interface, _)| *interface), text)
 }
 
+/// Returns the text for a shell, if a command is one word with several words or with operators in it.
+fn shell_text(command: &[String]) -> Option<&str> {
+    let is_text = |text: &String| text.contains([' ', '\n', ';', '|', '&', '<', '>', '$', '(']);
+    match command {
+        [text] if is_text(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// Returns an operation that runs a user's command or module of Ansible, on the machine of an instance or on this
 /// machine.
 pub(super) fn command_operation(ad_hoc: &AdHoc) -> Arc<Operation> {
     let host = ad_hoc.host.as_ref();
+    let shell_text = shell_text(&ad_hoc.command);
     let configurator = match (&ad_hoc.module, host) {
         (Some(_), _) => "Ansible",
+        (None, Some(_)) if shell_text.is_some() => "Shell",
         (None, Some(_)) => "Cmd",
         (None, None) => "Shell",
     };
@@ -67,7 +78,9 @@ pub(super) fn command_operation(ad_hoc: &AdHoc) -> Arc<Operation> {
         None => {
             let words = ad_hoc.command.iter();
             let words = words.map(|word| Value::from(word.as_str()));
-            Map::from_iter([("command".into(), Value::list(words))])
+            let command = shell_text.filter(|_| host.is_some());
+            let command = command.map_or_else(|| Value::list(words), Value::from);
+            Map::from_iter([("command".into(), command)])
         }
     };
     Arc::new(Operation {

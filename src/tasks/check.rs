@@ -45,6 +45,17 @@ struct TaskCheck<'a> {
     circles: HashSet<(TaskName, Span)>,
     /// True once a step may have made files on this machine.
     may_have_files: bool,
+    /// The template files that steps render.
+    templates: Vec<TemplateFile>,
+}
+
+/// A template file that a step of a task renders.
+pub(super) struct TemplateFile {
+    pub(super) task: TaskName,
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+    /// The position of the step.
+    pub(super) span: Span,
 }
 
 impl TaskEngine {
@@ -57,16 +68,21 @@ impl TaskEngine {
             reached: IndexMap::new(),
             circles: HashSet::new(),
             may_have_files: false,
+            templates: Vec::new(),
         };
         for call in self.calls() {
             check.open(&call.task);
             check.walk();
         }
         let tasks: Vec<&Arc<Task>> = check.reached.values().copied().collect();
-        let mut problems = check.problems;
+        let TaskCheck {
+            mut problems,
+            templates,
+            ..
+        } = check;
         self.check_roles(&tasks, &mut problems);
         let settings: Vec<&EnvSettings> = tasks.iter().flat_map(|task| settings_of(task)).collect();
-        NameCheck::new(&self.env().vars, &settings).check(&tasks, &mut problems);
+        NameCheck::new(&self.env().vars, &settings).check(&tasks, &templates, &mut problems);
         problems
     }
 
@@ -169,9 +185,9 @@ impl<'a> TaskCheck<'a> {
     fn step(&mut self, task: &'a Arc<Task>, placed: &PlacedStep<'a>) {
         let step = placed.step;
         match &step.action {
-            StepAction::Execute(execute) => self.execute(task, execute, step.span),
-            StepAction::Put(transfer) => self.file(placed, &transfer.source, false),
-            StepAction::Template(transfer) => self.file(placed, &transfer.source, true),
+            StepAction::Execute(execute) => self.execute(task, execute, step),
+            StepAction::Put(transfer) => self.file(task, placed, &transfer.source, false),
+            StepAction::Template(transfer) => self.file(task, placed, &transfer.source, true),
             StepAction::Local(_) | StepAction::Get(_) | StepAction::Fetch { .. } => {
                 self.may_have_files = true;
             }
@@ -179,7 +195,8 @@ impl<'a> TaskCheck<'a> {
         }
     }
 
-    fn execute(&mut self, task: &'a Arc<Task>, execute: &'a Execute, span: Span) {
+    fn execute(&mut self, task: &'a Arc<Task>, execute: &'a Execute, step: &TaskStep) {
+        let span = step.span;
         let engine = self.engine;
         let target = match engine.executed(task, execute) {
             Ok(Some(target)) => target,
@@ -188,7 +205,9 @@ impl<'a> TaskCheck<'a> {
                 self.may_have_files = true;
                 return;
             }
-            Err(_) if engine.env().switches.skip_unknown_tasks => return,
+            Err(_) if engine.env().switches.skip_unknown_tasks || asks_whether_to_skip(step) => {
+                return;
+            }
             Err(hint) => {
                 let name = execute.task.as_ref().map_or("", TemplateText::as_str);
                 let message = format!(
@@ -232,7 +251,13 @@ impl<'a> TaskCheck<'a> {
     }
 
     /// Checks that a local file exists, unless a step before it may make it.
-    fn file(&mut self, placed: &PlacedStep<'_>, source: &TemplateText, is_template: bool) {
+    fn file(
+        &mut self,
+        task: &Task,
+        placed: &PlacedStep<'_>,
+        source: &TemplateText,
+        is_template: bool,
+    ) {
         let Some(folder) = &placed.folder else {
             return;
         };
@@ -243,12 +268,30 @@ impl<'a> TaskCheck<'a> {
         let files = &self.engine.services.context;
         let is_folder = files.is_dir(&path);
         let is_there = (files.exists(&path) || files.is_link(&path)) && !(is_template && is_folder);
+        if is_there && is_template {
+            let text = files.read(&path).map(String::from_utf8);
+            if let Ok(Ok(text)) = text {
+                self.templates.push(TemplateFile {
+                    task: Arc::clone(&task.name),
+                    path,
+                    text,
+                    span: placed.step.span,
+                });
+            }
+            return;
+        }
         if !is_there && !has_wildcards(&path) {
             let message = format!("there is no file `{}`", path.display());
             let problem = Diagnostic::error(message).label(placed.step.span, "");
             self.problems.push(problem);
         }
     }
+}
+
+/// Returns true if a step runs only where unknown tasks are skipped.
+fn asks_whether_to_skip(step: &TaskStep) -> bool {
+    let condition = step.condition.as_ref().map_or("", TemplateText::as_str);
+    condition.contains("skip_unknown_tasks")
 }
 
 /// Returns true if a path may be a pattern for several files.

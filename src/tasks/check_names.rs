@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::check::placed_steps;
+use super::check::{TemplateFile, placed_steps};
 use super::{EnvSettings, StepAction, Task, TaskStep, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::expr::{Fact, facts};
+use crate::expr::{Fact, facts, raw_template_facts};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
@@ -49,19 +49,27 @@ impl<'a> NameCheck<'a> {
         }
     }
 
-    /// Checks the templates of tasks.
-    pub(super) fn check(&self, tasks: &[&Arc<Task>], problems: &mut Diagnostics) {
+    /// Checks the templates of tasks, and the template files that they render.
+    pub(super) fn check(
+        &self,
+        tasks: &[&Arc<Task>],
+        files: &[TemplateFile],
+        problems: &mut Diagnostics,
+    ) {
         for task in tasks {
             let mut of_task = self.of_task(task, problems);
             of_task.condition(task.condition.as_ref(), task.span);
-            for value in &task.returns {
+            if let Some(value) = &task.returns {
                 of_task.value(value, task.span);
             }
-            for settings in &task.settings {
+            if let Some(settings) = &task.settings {
                 of_task.settings(settings, task.span);
             }
             for placed in placed_steps(task) {
                 of_task.step(placed.step);
+            }
+            for file in files.iter().filter(|file| file.task == task.name) {
+                of_task.file(file);
             }
         }
     }
@@ -168,17 +176,29 @@ impl TaskNames<'_> {
     }
 
     fn value(&mut self, value: &Value, span: Span) {
-        for fact in facts(value) {
+        self.facts(facts(value), span, "");
+    }
+
+    fn file(&mut self, file: &TemplateFile) {
+        let place = format!(" (`{}`)", file.path.display());
+        self.facts(raw_template_facts(&file.text), file.span, &place);
+    }
+
+    /// Reports what is wrong according to facts. `place` names the file, if it is another one.
+    fn facts(&mut self, facts: Vec<Fact>, span: Span, place: &str) {
+        for fact in facts {
             match fact {
-                Fact::Syntax { message, .. } => {
-                    let message = format!("a template has an error: {message}");
+                Fact::Syntax { message, line, .. } => {
+                    let place = file_place(place, line);
+                    let message = format!("a template has an error: {message}{place}");
                     self.problems
                         .push(Diagnostic::error(message).label(span, ""));
                 }
-                Fact::Variable { name, text, .. } if !self.is_known(&name, &text) => {
+                Fact::Variable { name, text, line } if !self.is_known(&name, &text) => {
                     let known = self.check.vars.iter().chain(&self.names).copied();
                     let hint = did_you_mean(&name, known);
-                    let problem = Diagnostic::error(format!("`{name}` is not defined"));
+                    let place = file_place(place, line);
+                    let problem = Diagnostic::error(format!("`{name}` is not defined{place}"));
                     self.problems.push(problem.label(span, "").help_if(hint));
                 }
                 _ => {}
@@ -197,4 +217,12 @@ impl TaskNames<'_> {
             || template.contains(" and ")
             || template.contains(" or ")
     }
+}
+
+/// Returns the place of a problem in a template file. A template of the tasks file has the place of its step.
+fn file_place(file: &str, line: usize) -> String {
+    if file.is_empty() {
+        return String::new();
+    }
+    format!("{file}, line {line}")
 }

@@ -375,7 +375,7 @@ fn prompt_answers(prompts: &Map) -> Vec<PromptAnswer> {
     let answer = |(prompt, answer): (&Arc<str>, &Value)| PromptAnswer {
         prompt: prompt.to_string(),
         reply: Some(Secret::new(answer.reveal().to_string())),
-        question: Question::Prompt(prompt.to_string()),
+        question: Question::Settled(prompt.to_string()),
         ends_login: false,
     };
     prompts.iter().map(answer).collect()

@@ -8,47 +8,11 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{
-    Block, CommandOptions, ForEach, HostScope, LocalPattern, Steps, TaskCall, TaskName, Until,
-};
+use super::{CommandOptions, HostScope, LocalPattern, TaskCall, TaskName, TemplateText};
 use crate::diagnostic::Span;
 use crate::host::{Command, ExecutorConfiguration, GetSettings, PutSettings};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
-
-/// A text that may contain templates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TemplateText {
-    text: Arc<str>,
-    is_template: bool,
-}
-
-impl TemplateText {
-    /// Creates a text that is a template if it contains `{{` or `{%`.
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        let is_template = text.contains("{{") || text.contains("{%");
-        Self { text, is_template }
-    }
-
-    /// Creates a text that is used literally.
-    pub fn plain(text: impl Into<Arc<str>>) -> Self {
-        Self {
-            text: text.into(),
-            is_template: false,
-        }
-    }
-
-    /// Returns the text as written, with its templates.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Whether the text has to be rendered.
-    pub fn is_template(&self) -> bool {
-        self.is_template
-    }
-}
 
 /// The order in which the hosts of a task run (F30).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -126,6 +90,41 @@ pub struct TaskStep {
     pub options: CommandOptions,
     /// The position of the step in its file.
     pub span: Span,
+}
+
+/// A list of steps. Runs share it with the definition of the task.
+pub type Steps = Arc<[TaskStep]>;
+
+/// Steps that belong together.
+#[derive(Debug, Clone)]
+pub struct Block {
+    pub steps: Steps,
+    /// The steps that follow if one of `steps` fails.
+    pub rescue: Steps,
+    /// The steps that follow in any case.
+    pub always: Steps,
+    /// Settings that apply only within the block.
+    pub settings: Option<EnvSettings>,
+}
+
+/// The items that a step runs for, one after the other.
+#[derive(Debug, Clone)]
+pub struct ForEach {
+    /// A list or a map, which may contain templates, or a template that gives one.
+    pub items: Value,
+    /// The variable that holds the item.
+    pub name: Arc<str>,
+}
+
+/// The repetition of a step until a condition is true.
+#[derive(Debug, Clone)]
+pub struct Until {
+    /// The condition on the result. None means that the step must succeed.
+    pub condition: Option<TemplateText>,
+    /// The maximum number of repetitions after the first attempt.
+    pub retries: usize,
+    /// The time between two attempts.
+    pub delay: Duration,
 }
 
 /// The action of a step, one variant per action key of `tasks.yaml`.

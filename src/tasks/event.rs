@@ -51,6 +51,11 @@ pub enum HostEvent {
         /// The bytes, which need not be complete lines.
         bytes: Vec<u8>,
     },
+    /// The action of a step has ended, so that its output is complete.
+    StepFinished {
+        /// The host, or None without hosts.
+        host: Option<Arc<str>>,
+    },
     /// A task has ended on one host.
     HostFinished(HostEnd),
     /// A task has ended on all of its hosts.

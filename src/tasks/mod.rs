@@ -35,13 +35,14 @@ mod step_cursor;
 mod task_batch;
 mod task_env;
 mod template;
+mod template_text;
 
 pub use call::TaskCall;
 pub use command_options::{CommandOptions, OutputKinds, PathChange};
-pub use control::{Block, ForEach, Steps, Until};
 pub use definitions::{
-    ConnectionSettings, Download, EnvSettings, Execute, Parameters, PasswordTexts, RoleDef,
-    RunOrder, ScopeText, StepAction, Switches, Task, TaskStep, Tasks, TemplateText, Transfer,
+    Block, ConnectionSettings, Download, EnvSettings, Execute, ForEach, Parameters, PasswordTexts,
+    RoleDef, RunOrder, ScopeText, StepAction, Steps, Switches, Task, TaskStep, Tasks, Transfer,
+    Until,
 };
 pub use engine::{EngineRequest, InvalidCall, RunState, TaskEngine};
 pub use event::{HostEnd, HostEvent, HostOutcome, TaskName};
@@ -51,5 +52,6 @@ pub use local_pattern::LocalPattern;
 pub use max_fail::MaxFail;
 pub use options::TaskOptions;
 pub use reader::read_tasks;
+pub use template_text::TemplateText;
 
 use commands::local_shell;

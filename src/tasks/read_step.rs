@@ -1,10 +1,11 @@
 //! Reads the steps of a task.
 
-use super::control::{Block, DEFAULT_DELAY, DEFAULT_ITEM, DEFAULT_RETRIES, ForEach, Steps, Until};
+use super::control::{DEFAULT_DELAY, DEFAULT_ITEM, DEFAULT_RETRIES};
 use super::field_reader::FieldReader;
 use super::keys::{ACTION_KEYS, EXECUTE_KEYS, PROMPT_KEYS, STEP_KEYS};
 use super::read_options::{read_command_options, read_settings, read_settings_section};
 use super::read_transfer::{read_get, read_transfer};
+use super::{Block, ForEach, Steps, Until};
 use super::{CommandOptions, Execute, ScopeText, StepAction, TaskCall, TaskStep, TemplateText};
 use crate::text::Pattern;
 use crate::value::Value;

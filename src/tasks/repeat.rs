@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::{Until, loop_items};
+use super::Until;
+use super::control::loop_items;
 use super::engine::{EngineRequest, PendingReply, ReadyItem};
 use super::failure::{TaskFailure, TaskFailureKind};
 use super::host_steps::StepProgress;

@@ -13,7 +13,7 @@ use super::run_state::RegisteredResult;
 use super::template::RenderedText;
 use super::{HostEvent, OutputKinds, StepAction, Task, TaskEngine, TaskStep};
 use crate::host::{ActionResult, AttemptCounter, DeferredOutput, Exit, Question, Secret};
-use crate::value::Value;
+use crate::value::{REDACTED, Value};
 
 impl TaskEngine {
     /// Takes the result of an action.
@@ -212,7 +212,7 @@ impl TaskEngine {
             self.events.push(HostEvent::InputNeeded { host, question });
             return Err(failure);
         }
-        if let Question::Prompt(text) = question {
+        if let Question::Prompt(text) | Question::Settled(text) = question {
             let reason = format!("the command asks for input: `{}`", text.trim());
             return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
         }
@@ -328,9 +328,10 @@ fn result_value(result: &ActionResult, ok: bool, options: &ResultOptions) -> Reg
             });
             let mut own = Vec::from(texts);
             if let Some(command) = &options.command {
+                // A sensitive part would make everything sensitive that reads the result.
                 let is_secret = command.secret || options.secret;
-                let text = Value::from(command.text.as_str()).sensitive_if(is_secret);
-                own.push(("command", text));
+                let text = if is_secret { REDACTED } else { &command.text };
+                own.push(("command", text.into()));
             }
             own
         }

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::control::{Block, Steps};
 use super::failure::TaskFailure;
+use super::{Block, Steps};
 use super::{CommandOptions, EnvSettings, StepAction, TaskStep};
 use crate::value::Value;
 

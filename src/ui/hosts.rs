@@ -96,6 +96,7 @@ impl HostLines {
             HostEvent::Step { host, text } if steps => {
                 vec![stderr_line(&format!("[{}] {text}", name_of(host.as_ref())))]
             }
+            HostEvent::StepFinished { host } => self.flush(host.as_ref()),
             HostEvent::HostFinished(end) => {
                 let mut lines = self.flush(end.host.as_ref());
                 lines.extend(outcome_line(end).as_deref().map(stderr_line));
@@ -230,7 +231,7 @@ pub fn host_event(event: &HostEvent) -> Option<Json> {
         }
         HostEvent::Warning(text) => json!({"event": "warning", "message": text}),
         HostEvent::Error(text) => json!({"event": "error", "message": text}),
-        HostEvent::TaskFinished { .. } => return None,
+        HostEvent::StepFinished { .. } | HostEvent::TaskFinished { .. } => return None,
     })
 }
 

@@ -173,9 +173,10 @@ impl<'a> StateMachine for TasksRun<'a> {
         &mut self,
         tag: u64,
         result: ActionResult,
-        _view: &mut Self::View,
+        view: &mut Self::View,
     ) -> Result<(), Error> {
-        self.hosts.remove(&tag);
+        let host = self.hosts.remove(&tag).flatten();
+        view.event(&HostEvent::StepFinished { host });
         self.engine.complete_action(tag, &result);
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::command_wrapper::CommandWrapper;
 use super::custom::{ExecutorReply, parse_reply, query_command};
+use super::function_name::function_of;
 use super::splay;
 use crate::host::chain::{
     BecomeUser, ChainExecutor, CustomExecutor, Delegation, ExecutorChain, Spread,
@@ -545,23 +546,11 @@ fn describe_count(verb: &str, count: usize, noun: &str) -> String {
     format!("{verb} {count} {noun}{ending}")
 }
 
-/// Returns the name that Salt has for the function of an action.
-pub(super) fn function_of(action: &Action) -> &'static str {
-    match action {
-        Action::Run(_) => "cmd.run",
-        Action::Put(_) => "cp.get_file",
-        Action::Get(_) => "cp.push",
-        Action::Read(_) => "grains.items",
-        Action::Change(_) => "state.apply",
-        Action::Private(_) => "file.read",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::{Address, Destination, RunOutput, Secret};
-    use crate::host::{CustomExecutor, UnhandledPolicy};
+    use crate::host::{BecomeUser, CustomExecutor, UnhandledPolicy};
 
     fn chain(executors: Vec<ChainExecutor>) -> Arc<ExecutorChain> {
         Arc::new(ExecutorChain::new(executors))

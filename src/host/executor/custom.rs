@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::chain_run::function_of;
+use super::function_name::function_of;
 use crate::host::chain::CustomExecutor;
 use crate::host::{
     Action, ActionRequest, ActionResult, CapturedOutput, ChangeOutput, Command, Exit, Program,

@@ -45,6 +45,7 @@ mod chain_run;
 mod command_wrapper;
 mod custom;
 mod error;
+mod function_name;
 mod options;
 mod splay;
 

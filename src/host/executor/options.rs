@@ -599,11 +599,11 @@ mod tests {
     #[test]
     fn a_missing_executor_is_reported_before_anything_runs() {
         let nothing = ChainSpec::default();
-        insta::assert_snapshot!(names(&parsed("[splay, nosuch]", "{}"), &nothing), @"executor `nosuch` is not available: `executors/nosuch` is not an executable file; the built-in executors are `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`");
+        insta::assert_snapshot!(names(&parsed("[splay, nosuch]", "{}"), &nothing), @"executor `nosuch` is not available: `executors/nosuch` is not an executable file; the built-in executors are `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `docker`, `transactional_update`, `chroot`, `dryrun`");
         insta::assert_snapshot!(names(&parsed("sudo", "{}"), &nothing), @"executor `sudo` needs the option `sudo_user` in the configuration");
         insta::assert_snapshot!(names(&parsed("splay", "{splaytime: 0}"), &nothing), @"the option `splaytime` of executors must be a positive whole number");
         insta::assert_snapshot!(names(&parsed("timeout", "{}"), &nothing), @"the option `timeout` of executors must be a positive number of seconds");
-        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; the options are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`");
+        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; the options are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`, `delegated_modules`, `delegated_functions`, `add_delegated_modules`, `add_delegated_functions`");
         insta::assert_snapshot!(names(&nothing, &configured("{chain: sudo, sudo_user: -x}")), @"the option `sudo_user` of executors must be a name that does not start with `-` and has no control characters");
     }
 

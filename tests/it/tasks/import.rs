@@ -14,7 +14,11 @@ fn a_fabfile_becomes_tasks_that_run_on_real_hosts() {
     let text = FABFILE.replace("PORT", &sshd.port.to_string());
     env.write("fabfile.py", &text);
     let run = env.unfurl(["task", "import", "fabfile.py"]).succeeds();
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stdout, @r"
+    tasks.yaml: 6 tasks, 30 statements translated, 2 not
+      fabfile.py:4: statements outside of tasks have no counterpart
+      fabfile.py:56: this statement has no counterpart
+    ");
     assert!(!env.work().join("executed").exists());
     let again = env.unfurl(["task", "import", "fabfile.py"]);
     assert_eq!(again.code, 1);
@@ -23,8 +27,19 @@ fn a_fabfile_becomes_tasks_that_run_on_real_hosts() {
     let run = env.unfurl([vec!["task".to_owned()], options(&sshd)].concat());
     let port = sshd.port;
     let shown = run.succeeds().stdout.replace(&format!(":{port}"), "");
-    // The same fabfile, run by Fabric 1.15 with the same hosts, prints these lines after its prefixes.
-    insta::assert_snapshot!(shown, @"");
+    // The same fabfile, run by fab-classic 1.21 on two real servers, printed these lines after `out:` or without it.
+    insta::assert_snapshot!(shown, @r"
+    [127.0.0.1] built
+    [127.0.0.1] hello ann with 1.0
+    [127.0.0.1] said hello ann with 1.0
+    [127.0.0.2] hello ann with 1.0
+    [127.0.0.2] said hello ann with 1.0
+    [127.0.0.2] 1 in /tmp
+    [127.0.0.2] failed with 3
+    [127.0.0.2] x
+    [127.0.0.2] y
+    [127.0.0.1] helper z
+    ");
 }
 
 #[test]
@@ -53,7 +68,50 @@ def deploy(c, rev="HEAD"):
     let run = env
         .unfurl(["task", "import", "fabfile.py", "--dryrun"])
         .succeeds();
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stdout, @r#"
+    # Translated from fabfile.py. Lines that begin with `# fabfile.py:` have no translation.
+    tasks:
+      deploy:
+        description: "Brings a release."
+        hosts: ["web1", "web2"]
+        args:
+          rev: "HEAD"
+        steps:
+          - block:
+              - run: "echo {{ rev }} {x}"
+                hide: "output"
+                warn_only: true
+                register: "r"
+            cd: "/srv"
+          - when: "{{ r.ok }}"
+            block:
+              - sudo: "true"
+                user: "app"
+          - execute:
+              task: "deploy_line_12"
+            register: "n"
+          - echo: "{{ n['db1'].stdout }}"
+          - execute:
+              task: "deploy_line_14"
+          # fabfile.py:15: not translated (`c.forward_local` has no counterpart): c.forward_local(8080)
+      deploy_line_12:
+        description: "The hosts of fabfile.py:12"
+        hosts: ["db1"]
+        settings:
+          user: "dba"
+          port: 2222
+        steps:
+          - run: "echo 1"
+            register: "result_of_step"
+        returns: "{{ result_of_step }}"
+      deploy_line_14:
+        description: "The hosts of fabfile.py:14"
+        hosts: ["a", "b"]
+        steps:
+          - run: "true"
+            register: "result_of_step"
+        returns: "{{ result_of_step }}"
+    "#);
     assert!(!env.work().join("tasks.yaml").exists());
 }
 
