@@ -88,6 +88,8 @@ class Translator:
     def mark(self, node, why):
         line = getattr(node, "lineno", 0)
         shown = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
+        if any(word in shown.lower() for word in ("passw", "secret", "token", "passphrase")):
+            shown = "(not shown, because it may contain a secret)"
         self.marked.append({"line": line, "text": why})
         return Comment(f"{NAME}:{line}: not translated ({why}): {shown}")
 
@@ -867,6 +869,8 @@ class Scope:
         arguments = self.node.args
         names = [argument.arg for argument in arguments.args]
         defaults = [None] * (len(names) - len(arguments.defaults)) + list(arguments.defaults)
+        names += [argument.arg for argument in arguments.kwonlyargs]
+        defaults += list(arguments.kw_defaults)
         is_second = self.translator.second and self.translator.is_task(self.node) or (
             names[:1] in (["c"], ["ctx"], ["conn"]) and self.translator.second)
         if is_second and names:
