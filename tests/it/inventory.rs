@@ -83,7 +83,7 @@ fn a_program_lists_hosts_only_if_it_is_trusted() {
     let file = env.work().join("hosts.sh");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     let paths = [PathBuf::from("hosts.sh")];
-    let run = list(&env, &paths, &[]).exits(1);
+    let run = list(&env, &paths, &[]).exits(64);
     run.says(&[
         "`hosts.sh`: the file is a program, which may not run",
         "--allow inventory",

@@ -87,7 +87,7 @@ impl Inventory {
         let is_known = |part: &str| self.has_host(part) || self.has_group(part);
         let parts = split(text);
         !is_address
-            && (text.contains('[') || parts.len() > 1 && parts.iter().all(|part| is_known(part)))
+            && (text.contains('[') && text.contains(']') || parts.len() > 1 && parts.iter().all(|part| is_known(part)))
     }
 
     /// Returns true if a group exists; `all` and `ungrouped` always do.
@@ -144,6 +144,9 @@ impl Inventory {
             })?;
             let names: HashSet<Arc<str>, Fold> = found.iter().cloned().collect();
             match kind {
+                PartKind::Join if found.is_empty() => {
+                    return Err(HostPatternError::Empty(part.to_owned()));
+                }
                 PartKind::Join => {
                     let known: HashSet<Arc<str>, Fold> = chosen.iter().cloned().collect();
                     chosen.extend(found.into_iter().filter(|name| !known.contains(name)));
