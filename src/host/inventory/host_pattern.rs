@@ -87,7 +87,8 @@ impl Inventory {
         let is_known = |part: &str| self.has_host(part) || self.has_group(part);
         let parts = split(text);
         !is_address
-            && (text.contains('[') && text.contains(']') || parts.len() > 1 && parts.iter().all(|part| is_known(part)))
+            && (text.contains('[') && text.contains(']')
+                || parts.len() > 1 && parts.iter().all(|part| is_known(part)))
     }
 
     /// Returns true if a group exists; `all` and `ungrouped` always do.

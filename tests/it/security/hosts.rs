@@ -476,7 +476,7 @@ spec:
 fn s17_a_refused_name_does_not_reach_the_terminal() {
     let env = TestEnv::new();
     let run = env.unfurl(["run", "-H", "a\u{1b}[2Jb\u{9b}31m", "--", "true"]);
-    let run = run.exits(1).says(&["the host name contains `\\u{1b}`"]);
+    let run = run.exits(2).says(&["the host name contains `\\u{1b}`"]);
     assert!(!run.all().contains(['\u{1b}', '\u{9b}']), "{run}");
 }
 
