@@ -385,7 +385,7 @@ impl Question {
             Self::Login(_) => Some("--ask-password"),
             Self::Passphrase(_) => Some("--ask-passphrase"),
             Self::Become(_) => Some("--ask-sudo-password"),
-            Self::Prompt(_) => None,
+            Self::Prompt(_) | Self::Settled(_) => None,
         }
     }
 }
