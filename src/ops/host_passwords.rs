@@ -76,7 +76,9 @@ impl PasswordSources {
                 })?),
                 PasswordSource::File(path) => {
                     let warning = exposed_password_warning(path, &format!("the {what}"));
-                    warning.into_iter().for_each(|it| warnings.push(it));
+                    if let Some(warning) = warning {
+                        warnings.push(warning);
+                    }
                     Some(of_file(path, what)?)
                 }
                 PasswordSource::Command(text) => Some(of_command(text, what)?),

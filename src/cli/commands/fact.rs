@@ -11,8 +11,7 @@ use crate::cli::output::{Context, Output};
 use crate::cli::request::states::{ChosenHosts, chosen_hosts};
 use crate::cli::screen::states::StatesScreen;
 use crate::fleet::states::read_facts;
-use crate::fleet::states::{FactsRequest, MachineFacts, this_machine};
-use crate::host::Passwords;
+use crate::fleet::states::{FactsRequest, MachineFacts};
 use crate::host::fact::{Fact, FactReading};
 use crate::job::LogLevel;
 use crate::ops::watch_signals;
@@ -136,11 +135,7 @@ fn show_facts(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failur
     let over_hosts = chosen.is_some();
     let ChosenHosts {
         hosts, passwords, ..
-    } = chosen.unwrap_or_else(|| ChosenHosts {
-        hosts: vec![this_machine("local")],
-        passwords: Passwords::default(),
-        executors: Vec::new(),
-    });
+    } = chosen.unwrap_or_else(|| ChosenHosts::this_machine("local"));
     let request = FactsRequest {
         facts: query.facts(),
         hosts,

@@ -35,6 +35,17 @@ pub(in crate::cli) struct ChosenHosts {
     pub(in crate::cli) executors: Vec<ExecutorConfiguration>,
 }
 
+impl ChosenHosts {
+    /// Returns this machine alone, under the given name.
+    pub(in crate::cli) fn this_machine(name: &str) -> Self {
+        Self {
+            hosts: vec![this_machine(name)],
+            passwords: Passwords::default(),
+            executors: Vec::new(),
+        }
+    }
+}
+
 /// Builds the request from the options and the minion configuration.
 pub(in crate::cli) fn request(
     tree_options: &TreeOptions,
@@ -55,15 +66,12 @@ pub(in crate::cli) fn request(
     };
     let over_hosts = chosen.is_some();
     let connections = hosts.connection.pool_limits();
+    let this_machine = || ChosenHosts::this_machine(id.as_deref().unwrap_or("local"));
     let ChosenHosts {
         hosts,
         passwords,
         executors: configured,
-    } = chosen.unwrap_or_else(|| ChosenHosts {
-        hosts: vec![this_machine(id.as_deref().unwrap_or("local"))],
-        passwords: Passwords::default(),
-        executors: Vec::new(),
-    });
+    } = chosen.unwrap_or_else(this_machine);
     let requested = ExecutorRequest {
         names: run.executors.as_deref(),
         options: run.executor_opts.as_deref(),

@@ -325,27 +325,34 @@ impl ConfigReader<'_> {
             }
             _ => {}
         }
-        if keyword == "stricthostkeychecking" && is_lax(line.rest) {
-            let problem = ConfigProblem::NotStrict(line.rest.to_owned());
-            self.config.warnings.push(at.error(problem));
-        }
         if let Some(setting) = OptionSetting::read(&keyword, line) {
+            if keyword == "stricthostkeychecking" && is_lax(line.rest) {
+                let problem = ConfigProblem::NotStrict(line.rest.to_owned());
+                self.config.warnings.push(at.error(problem));
+            }
             return setting.map(|setting| Some(ParsedLine::Item(ConfigItem::Set(setting))));
         }
+        self.report_unread(&keyword, line, at);
+        Ok(None)
+    }
+
+    /// Reports an option that has no effect: in verbose output if OpenSSH has it, else in a warning.
+    fn report_unread(&mut self, keyword: &str, line: ConfigLine<'_>, at: LineContext<'_>) {
+        let name = line.keyword.to_owned();
         if keyword == "canonicalizepermittedcnames" && !line.rest.eq_ignore_ascii_case("none") {
-            let problem = ConfigProblem::Unsupported(line.keyword.to_owned());
+            let problem = ConfigProblem::Unsupported(name);
             self.config.warnings.push(at.error(problem));
+            return;
         }
         let ignored = self.ignored.as_deref();
-        let is_ignored = ignored.is_some_and(|names| pattern::matches_host(&keyword, names));
-        if keyword::is_known(&keyword) {
-            let problem = ConfigProblem::NoEffect(line.keyword.to_owned());
+        let is_ignored = ignored.is_some_and(|names| pattern::matches_host(keyword, names));
+        if keyword::is_known(keyword) {
+            let problem = ConfigProblem::NoEffect(name);
             self.config.notes.push(at.error(problem));
         } else if !is_ignored {
-            let problem = ConfigProblem::Unknown(line.keyword.to_owned());
+            let problem = ConfigProblem::Unknown(name);
             self.config.warnings.push(at.error(problem));
         }
-        Ok(None)
     }
 
     /// Reads the files that an `Include` line names.

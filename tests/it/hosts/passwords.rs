@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::cli::hosts;
 use super::login::Person;
-use super::sshd::{Sshd, make_key, user};
+use super::sshd::{Sshd, make_key};
 use crate::support::{Run, TestEnv};
 
 /// A user who needs a password for `sudo`, and a log of `sudo` for this user. Both exist during the test.
@@ -58,7 +58,8 @@ fn over(command: &str, sshd: &Sshd, count: u8, user: &str) -> Vec<String> {
         "-H",
         &hosts,
     ];
-    let words = words.iter().chain(&["--known-hosts", &known]);
+    let known = ["--known-hosts", &known];
+    let words = words.iter().chain(&known);
     words.map(|word| (*word).to_owned()).collect()
 }
 
@@ -155,72 +156,80 @@ fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     assert_eq!(run.stderr.matches("sudo password of").count(), 1, "{run}");
 }
 
-#[test]
-fn passwords_come_from_files_commands_inventories_tasks_and_the_environment() {
-    requires!("root", "sshd", "sudo");
-    let sudoer = Sudoer::new();
-    let sshd = Sshd::with(1, &[]);
-    let password = Person::PASSWORD;
-    let env = TestEnv::with_ensemble(
-        "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
-         tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
-         node_templates: {n: {type: tosca.nodes.Root}}\n",
-    );
-    make_key(&sshd.path("locked"), "ed25519", "open sesame");
-    fs::copy(sshd.path("locked.pub"), sshd.path("authorized_keys")).unwrap();
-    let key = sshd.path("locked").display().to_string();
-    env.write("sudo", &format!("{password}\n"));
-    env.write("phrase", "open sesame\r\nnot this\n");
-    for file in ["sudo", "phrase"] {
-        let path = env.work().join(file);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+/// An ensemble with a server, a user who needs a password for `sudo`, and a key with a passphrase that lets in.
+struct Scene {
+    sudoer: Sudoer,
+    sshd: Sshd,
+    env: TestEnv,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let env = TestEnv::with_ensemble(
+            "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
+             tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
+             node_templates: {n: {type: tosca.nodes.Root}}\n",
+        );
+        let sshd = Sshd::with(1, &[]);
+        make_key(&sshd.path("locked"), "ed25519", "open sesame");
+        fs::copy(sshd.path("locked.pub"), sshd.path("authorized_keys")).unwrap();
+        let files = [
+            ("sudo", format!("{}\n", Person::PASSWORD)),
+            ("phrase", "open sesame\r\nnot this\n".to_owned()),
+        ];
+        for (file, text) in files {
+            env.write(file, &text);
+            let path = env.work().join(file);
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        Self {
+            sudoer: Sudoer::new(),
+            sshd,
+            env,
+        }
     }
-    let words = |more: &[&str]| {
-        let words = over("run", &sshd, 1, &sudoer.person.0);
-        let own = ["-P", "--sudo", "-i", &key, "--passphrase-file", "phrase"];
-        with(with(words, &own), &[more, &["--", "id -u"]].concat())
-    };
-    let is_root = |run: Run| {
-        let run = run.succeeds();
+
+    /// The words of a command in parallel, with the key and its passphrase.
+    fn over(&self, command: &str, more: &[&str]) -> Vec<String> {
+        let key = self.sshd.path("locked").display().to_string();
+        let words = over(command, &self.sshd, 1, &self.sudoer.person.0);
+        let own = ["-P", "-i", &key, "--passphrase-file", "phrase"];
+        with(with(words, &own), more)
+    }
+
+    fn sudo(&self, more: &[&str]) -> Vec<String> {
+        let words = self.over("run", &["--sudo"]);
+        with(words, &[more, &["--", "id -u"]].concat())
+    }
+
+    #[track_caller]
+    fn is_root(&self, words: Vec<String>) {
+        let run = self.env.unfurl(words).succeeds();
         assert!(run.stdout.ends_with("] 0\n"), "{run}");
-        assert!(!run.all().contains(password), "{run}");
-    };
-    is_root(env.unfurl(words(&["--sudo-password-file", "sudo"])));
-    is_root(env.unfurl(words(&["--sudo-password-command", "cat sudo"])));
-    let run = env.unfurl(words(&["--sudo-password-command", "echo no >&2; exit 3"]));
+        assert!(!run.all().contains(Person::PASSWORD), "{run}");
+        assert_eq!(self.sudoer.refusals(), 0);
+    }
+}
+
+#[test]
+fn passwords_come_from_files_commands_tasks_and_the_environment() {
+    requires!("root", "sshd", "sudo");
+    let scene = Scene::new();
+    let (env, password) = (&scene.env, Person::PASSWORD);
+    scene.is_root(scene.sudo(&["--sudo-password-file", "sudo"]));
+    scene.is_root(scene.sudo(&["--sudo-password-command", "cat sudo"]));
+    let run = env.unfurl(scene.sudo(&["--sudo-password-command", "echo no >&2; exit 3"]));
     run.exits(1)
         .says(&["sudo password of the hosts failed: exit code 3: no"]);
-    let run = env
-        .unfurl(words(&["--sudo-password-file", "nowhere"]))
-        .exits(2);
-    run.says(&["nowhere"]);
-    let (host, port) = ("127.0.0.1", sshd.port);
-    env.write(
-        "own.yaml",
-        &format!("hosts: {{h: {{host: {host}, port: {port}, sudo_password: '{password}'}}}}\n"),
-    );
-    env.write(
-        "ansible.yaml",
-        &format!(
-            "all: {{hosts: {{h: {{ansible_host: {host}, ansible_port: {port}, vaulted: '{password}', \
-             ansible_become_password: '{{{{ vaulted }}}}'}}}}}}\n"
-        ),
-    );
-    for file in ["own.yaml", "ansible.yaml"] {
-        let mut words = words(&["--hosts-file", file]);
-        let at = words.iter().position(|word| word == "-H").unwrap() + 1;
-        words[at] = "h".to_owned();
-        is_root(env.unfurl(words));
-    }
+    let run = env.unfurl(scene.sudo(&["--sudo-password-file", "nowhere"]));
+    run.exits(2).says(&["nowhere"]);
     for keys in ["sudo_password: '{}'", "sudo_passwords: {127.0.0.1: '{}'}"] {
         let keys = keys.replace("{}", password);
         env.write(
             "tasks.yaml",
             &format!("env: {{{keys}}}\ntasks: {{t: {{sudo: id -u}}}}\n"),
         );
-        let words = over("task", &sshd, 1, &sudoer.person.0);
-        let own = ["-P", "-i", &key, "--passphrase-file", "phrase", "t"];
-        is_root(env.unfurl(with(words, &own)));
+        scene.is_root(scene.over("task", &["t"]));
     }
     env.write(
         "unfurl.yaml",
@@ -229,7 +238,29 @@ fn passwords_come_from_files_commands_inventories_tasks_and_the_environment() {
              sudo_password: '{password}'\n"
         ),
     );
-    is_root(env.unfurl(words(&[])));
-    assert_eq!(sudoer.refusals(), 0);
-    assert_ne!(user(), sudoer.person.0);
+    scene.is_root(scene.sudo(&[]));
+}
+
+#[test]
+fn passwords_of_single_hosts_come_from_inventories() {
+    requires!("root", "sshd", "sudo");
+    let scene = Scene::new();
+    let (env, password, port) = (&scene.env, Person::PASSWORD, scene.sshd.port);
+    env.write(
+        "own.yaml",
+        &format!("hosts: {{h: {{host: 127.0.0.1, port: {port}, sudo_password: '{password}'}}}}\n"),
+    );
+    env.write(
+        "ansible.yaml",
+        &format!(
+            "all: {{hosts: {{h: {{ansible_host: 127.0.0.1, ansible_port: {port}, vaulted: '{password}', \
+             ansible_become_password: '{{{{ vaulted }}}}'}}}}}}\n"
+        ),
+    );
+    for file in ["own.yaml", "ansible.yaml"] {
+        let mut words = scene.sudo(&["--hosts-file", file]);
+        let at = words.iter().position(|word| word == "-H").unwrap() + 1;
+        words[at] = "h".to_owned();
+        scene.is_root(words);
+    }
 }

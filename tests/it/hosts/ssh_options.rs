@@ -65,7 +65,7 @@ fn old_algorithms_are_off_until_the_configuration_names_them() {
 }
 
 #[test]
-fn variables_addresses_and_keys_of_hosts_are_those_of_the_configuration() {
+fn variables_and_addresses_are_those_of_the_configuration() {
     requires!("sshd");
     let env = TestEnv::new();
     let sshd = Sshd::with(1, &["AcceptEnv LC_* SENT GIVEN", "AcceptEnv UNFURL_*"]);
@@ -100,7 +100,12 @@ fn variables_addresses_and_keys_of_hosts_are_those_of_the_configuration() {
         "config:4",
         "note: `RekeyLimit`",
     ]);
+}
 
+#[test]
+fn trusted_keys_are_those_of_the_configuration() {
+    requires!("sshd");
+    let (env, sshd) = (TestEnv::new(), Sshd::start());
     let bare = " IdentityFile ID\n GlobalKnownHostsFile none\n";
     let known = |config: &str| over(&env, &sshd, &format!("{bare}{config}"), &[], "echo in");
     let none = " UserKnownHostsFile none\n";
