@@ -151,7 +151,7 @@ fn methods_of_the_login_are_those_of_the_configuration() {
         let log = sshd.log();
         let line = log[before..]
             .lines()
-            .find(|line| line.contains("Accepted "));
+            .find(|line| line.contains("Accepted p"));
         line.unwrap().split(' ').nth(1).unwrap().to_owned()
     };
     assert_eq!(accepted("", &password), "publickey");
