@@ -562,7 +562,7 @@ const SETTINGS: &[&str] = &[
     "KexAlgorithms -ecdh-*",
     "KexAlgorithms curve25519-sha256,ecdh-sha2-nistp256",
     "Ciphers ^aes256-cbc,aes128-ctr",
-    "Ciphers aes*-gcm@openssh.com",
+    "Ciphers aes128-gcm@openssh.com,aes256-gcm@openssh.com",
     "MACs -*etm*",
     "MACs +hmac-md5",
     "HostKeyAlgorithms +ssh-rsa",

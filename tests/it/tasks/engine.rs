@@ -386,7 +386,7 @@ fn nobody_is_asked_while_hosts_run_at_the_same_time() {
         question: Question::Login("me@h1:22".into()),
         refused: false,
     });
-    insta::assert_snapshot!(outcomes(&events), @"a h1: failed (needs the login password of me@h1:22, but questions are not possible while several hosts run at the same time)");
+    insta::assert_snapshot!(outcomes(&events), @"a h1: failed (needs the login password of me@h1:22, but questions are not possible while several hosts run at the same time; `--ask-password` asks once, before anything runs)");
 }
 
 #[test]
