@@ -29,7 +29,7 @@ const KIND_FUNCTION: &str = "kind() { if [ -d \"$1\" ]; then printf 'd 0 %s\\0' 
 /// Access to files through shell programs.
 pub(super) struct ShellFs<'a> {
     transport: &'a Transport,
-    login: Option<FsLogin>,
+    login: Option<Box<FsLogin>>,
 }
 
 /// The login of another user, in whose shells the programs run.
@@ -117,7 +117,10 @@ struct ProgramOutput {
 
 impl<'a> ShellFs<'a> {
     pub(super) fn new(transport: &'a Transport, login: Option<FsLogin>) -> Self {
-        Self { transport, login }
+        Self {
+            transport,
+            login: login.map(Box::new),
+        }
     }
 
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.
@@ -347,7 +350,7 @@ impl<'a> ShellFs<'a> {
         flow: ProgramStreams<'_>,
     ) -> Result<ProgramOutput, Error> {
         let mut shell = self.transport.start(false).await.map_err(Error::Exit)?;
-        if let Some(FsLogin { login, stop }) = &self.login
+        if let Some(FsLogin { login, stop }) = self.login.as_deref()
             && let Err(output) =
                 enter_shell(login, self.transport, &mut shell, &mut stop.clone()).await
         {

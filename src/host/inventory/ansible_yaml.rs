@@ -79,7 +79,7 @@ impl YamlReader<'_> {
         match (node.kind(), &value) {
             (NodeKind::Str(text), Value::Str(_)) => {
                 let is_plain = self.sources.text(node.span()) == &**text;
-                is_plain.then(|| plain_scalar(text)).unwrap_or(value)
+                if is_plain { plain_scalar(text) } else { value }
             }
             (NodeKind::Int(_) | NodeKind::Float(_), Value::Int(_) | Value::Float(_)) => {
                 match self.sources.text(node.span()) {

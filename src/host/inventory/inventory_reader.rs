@@ -77,7 +77,7 @@ impl InventoryReader<'_> {
         for entry in fs::list(path).map_err(failed)? {
             let name = entry.name.as_str();
             let is_ignored = IGNORED_ENDINGS.iter().any(|ending| name.ends_with(ending));
-            if name.ends_with(".ini") {
+            if entry.path.extension().is_some_and(|ending| ending == "ini") {
                 let message = format!("`{}` is not read", entry.path.display());
                 let help = "in a folder of inventories, files with the ending `.ini` are settings, as in Ansible; \
                             name the file without the ending";
