@@ -81,6 +81,12 @@ fn files_are_written_and_read_as_another_user() {
             .contains("write `user`, `user:group` or `:group`"),
         "{run}"
     );
+    steps_do_the_same(&env, &sshd, other, id);
+}
+
+/// Copies a file with the steps of a task, as another user.
+fn steps_do_the_same(env: &TestEnv, sshd: &Sshd, other: &str, id: u32) {
+    let home = format!("/home/{other}");
     env.write(
         "tasks.yaml",
         &format!(
@@ -88,7 +94,7 @@ fn files_are_written_and_read_as_another_user() {
              - get: {{src: '{home}/st*', dest: got, sudo: {other}}}\n"
         ),
     );
-    over(&env, &sshd, 1, &["task", "t"]).succeeds();
+    over(env, sshd, 1, &["task", "t"]).succeeds();
     assert_eq!(fs::metadata(format!("{home}/step")).unwrap().uid(), id);
     assert_eq!(env.read("got/step"), "first");
 }
@@ -186,7 +192,8 @@ fn a_mirror_deletes_what_the_folder_lacks_and_nothing_by_mistake() {
 fn an_interrupted_copy_goes_on_where_it_stopped_and_is_compared() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
-    let text: String = (0..200_000).map(|number| format!("{number} ")).collect();
+    let numbers: Vec<String> = (0..200_000).map(|number| number.to_string()).collect();
+    let text = numbers.join(" ");
     env.write("big", &text);
     let digest = unfurl::testing::value::hex(&Sha256::digest(&text));
     let (target, key) = (sshd.path("there"), &digest[..16]);
