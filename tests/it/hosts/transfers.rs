@@ -60,28 +60,28 @@ fn files_are_written_and_read_as_another_user() {
     let refused = sshd.path("refused").display().to_string();
     let run = over(&env, &sshd, 1, &["put", &sudo, "tree/a", &refused]).exits(1);
     assert!(run.stderr.contains("could not write"), "{run}");
+    owners_are_set(&env, &sshd, other, id);
+    steps_do_the_same(&env, &sshd, other, id);
+}
+
+/// Gives copies an owner, and refuses what is no owner.
+fn owners_are_set(env: &TestEnv, sshd: &Sshd, other: &str, id: u32) {
+    let refused = sshd.path("refused").display().to_string();
     let owner = format!("{other}:{other}");
     over(
-        &env,
-        &sshd,
+        env,
+        sshd,
         1,
         &["put", "--owner", &owner, "tree/a", &refused],
     )
     .succeeds();
     assert_eq!(fs::metadata(&refused).unwrap().uid(), id);
-    let run = over(
-        &env,
-        &sshd,
-        1,
-        &["put", "--owner", "a b", "tree/a", &refused],
-    )
-    .exits(2);
+    let run = over(env, sshd, 1, &["put", "--owner", "a b", "tree/a", &refused]).exits(2);
     assert!(
         run.stderr
             .contains("write `user`, `user:group` or `:group`"),
         "{run}"
     );
-    steps_do_the_same(&env, &sshd, other, id);
 }
 
 /// Copies a file with the steps of a task, as another user.
