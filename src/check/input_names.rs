@@ -57,6 +57,8 @@ const STATES: InputNames = InputNames {
         "sls",
         "top",
         "file_root",
+        "file_roots",
+        "saltenv",
         "pillar",
         "grains",
         "ordering",

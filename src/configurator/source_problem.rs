@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::state_tree::StateTree;
+use super::state_tree::{OperationTrees, tree_path};
 use super::task_file::TaskFile;
 use crate::expr::{LocalContext, is_template};
+use crate::states::BASE_ENV;
 use crate::tasks::TaskCall;
 use crate::text::did_you_mean;
 use crate::tosca::{ImplementationKind, Operation};
@@ -87,17 +88,20 @@ fn states_problem(
         Value::List(items) => items.iter().filter_map(Value::as_str).collect(),
         _ => return None,
     };
-    let root = operation
-        .inputs
-        .get("file_root")
-        .filter(|root| !root.is_null());
-    if root.is_some_and(|root| root.as_str().is_none_or(is_template)) {
+    let given = |key: &str| operation.inputs.get(key).filter(|value| !value.is_null());
+    let root = given("file_root");
+    let env = given("saltenv").map_or(Some(BASE_ENV), Value::as_str)?;
+    if root.is_some_and(|root| root.as_str().is_none_or(is_template)) || is_template(env) {
         return None;
     }
-    let tree = match StateTree::read(root, local_context, base) {
+    let tree = match OperationTrees::read(&operation.inputs, local_context, base) {
         Ok(tree) => tree,
         Err(message) => {
-            let input = if root.is_some() { "file_root" } else { "sls" };
+            let input = match (root, given("file_roots")) {
+                (_, Some(_)) => "file_roots",
+                (Some(_), None) => "file_root",
+                (None, None) => "sls",
+            };
             let word = root.and_then(Value::as_str).unwrap_or_default().to_owned();
             return Some(SourceProblem {
                 input,
@@ -113,7 +117,7 @@ fn states_problem(
         let files = [format!("{path}.sls"), format!("{path}/init.sls")];
         files
             .iter()
-            .all(|file| !tree.digests.contains_key(file.as_str()))
+            .all(|file| !tree.digests.contains_key(&*tree_path(env, file)))
     })?;
     let known = tree
         .digests

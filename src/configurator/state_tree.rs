@@ -1,11 +1,11 @@
-//! The state tree of an operation: the files that the States configurator reads, with their digests.
+//! The state trees of an operation: the files that the States configurator reads, with their digests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::expr::LocalContext;
-use crate::states::{FileRoots, FileRootsError};
+use crate::states::{BASE_ENV, FileRoots, FileRootsError, StateTrees};
 use crate::value::{Map, Value};
 
 /// The default folder of state files, next to the ensemble.
@@ -14,41 +14,111 @@ const DEFAULT_ROOT: &str = "states";
 const MAX_BYTES: usize = 256 << 20;
 /// The maximum number of files in a state tree.
 const MAX_FILES: usize = 100_000;
+/// The message about an input `file_roots` of another shape.
+const ROOTS_SHAPE: &str =
+    "`file_roots` must be a map from environments to lists of folders, such as {base: [states]}";
 /// The permission bits of files for which states set none.
 const DEFAULT_MODE: u32 = 0o644;
 
-/// The files of a state tree, in memory.
-#[derive(Debug, Default)]
-pub(super) struct StateTree {
-    files: BTreeMap<String, Arc<[u8]>>,
-    /// The digest of each file by its path in the tree.
+/// The state trees of an operation, with the digests of their files.
+#[derive(Debug)]
+pub(super) struct OperationTrees {
+    pub(super) trees: StateTrees,
+    /// The digest of each file by its path in its tree, with the environment if that is not `base`.
     pub(super) digests: Map,
 }
 
-impl StateTree {
-    /// Reads the tree of the input `file_root`, or of the folder `states` next to the ensemble.
+/// The files of a state tree, in memory.
+#[derive(Debug, Default)]
+struct StateTree {
+    files: BTreeMap<String, Arc<[u8]>>,
+    /// The digests of the files by their paths.
+    digests: BTreeMap<String, String>,
+    /// The paths of files that are symbolic links.
+    links: Vec<String>,
+    /// The size of all files.
+    bytes: usize,
+}
+
+impl OperationTrees {
+    /// Reads the trees of the input `file_roots`, or that of `file_root` or of the folder `states` next to the ensemble.
     pub(super) fn read(
-        stated: Option<&Value>,
+        inputs: &Map,
         local_context: &dyn LocalContext,
         base: &Path,
     ) -> Result<Self, String> {
-        let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
-        let root = match stated {
-            None => DEFAULT_ROOT,
-            Some(stated) => stated.as_str().filter(plain).ok_or(
-                "`file_root` must be a plain path; expressions and templates are not allowed",
-            )?,
-        };
-        let root = base.join(root);
-        if !local_context.is_dir(&root) {
+        let mut digests = Map::new();
+        let mut trees: Vec<(Arc<str>, Arc<dyn FileRoots>)> = Vec::new();
+        for (env, folders) in declared_roots(inputs)? {
+            let mut tree = StateTree::default();
+            for folder in &folders {
+                tree.add_folder(&base.join(folder), local_context)?;
+            }
+            for (name, digest) in &tree.digests {
+                digests.insert(tree_path(&env, name).into(), digest.as_str().into());
+            }
+            trees.push((env, Arc::new(tree)));
+        }
+        digests.sort_keys();
+        Ok(Self {
+            trees: StateTrees::new(trees),
+            digests,
+        })
+    }
+}
+
+/// The path of a file, with its environment if that is not `base`.
+pub(super) fn tree_path(env: &str, path: &str) -> String {
+    match env {
+        BASE_ENV => path.to_owned(),
+        env => format!("{path}?saltenv={env}"),
+    }
+}
+
+/// The folders of each environment that the inputs name.
+fn declared_roots(inputs: &Map) -> Result<Vec<(Arc<str>, Vec<String>)>, String> {
+    let given = |key: &str| inputs.get(key).filter(|value| !value.is_null());
+    let (root, roots) = (given("file_root"), given("file_roots"));
+    let folder = |value: &Value, key: &str| {
+        let text = value
+            .as_str()
+            .filter(|text| !text.is_empty() && !text.contains("{{") && !text.contains("{%"));
+        text.map(str::to_owned).ok_or_else(|| {
+            format!("`{key}` must be a plain path; expressions and templates are not allowed")
+        })
+    };
+    let Some(roots) = roots else {
+        let folder = root.map_or(Ok(DEFAULT_ROOT.to_owned()), |root| {
+            folder(root, "file_root")
+        })?;
+        return Ok(vec![(BASE_ENV.into(), vec![folder])]);
+    };
+    if root.is_some() {
+        return Err("`file_root` and `file_roots` cannot be used together".to_owned());
+    }
+    let Some(roots) = roots.as_map() else {
+        return Err(ROOTS_SHAPE.to_owned());
+    };
+    let mut declared = Vec::new();
+    for (env, folders) in roots {
+        let folders = folders.as_list().ok_or(ROOTS_SHAPE)?;
+        let key = format!("file_roots.{env}");
+        let folders = folders.iter().map(|it| folder(it, &key));
+        declared.push((Arc::clone(env), folders.collect::<Result<_, _>>()?));
+    }
+    Ok(declared)
+}
+
+impl StateTree {
+    /// Adds the files of a folder. Those of an earlier folder stay.
+    fn add_folder(&mut self, root: &Path, local_context: &dyn LocalContext) -> Result<(), String> {
+        if !local_context.is_dir(root) {
             return Err(format!(
                 "there is no folder `{}` with state files",
                 root.display()
             ));
         }
-        let mut tree = Self::default();
-        let mut bytes = 0;
-        let mut waiting = vec![root.clone()];
+        let mut waiting = vec![root.to_owned()];
         while let Some(folder) = waiting.pop() {
             for path in local_context
                 .list(&folder)
@@ -60,8 +130,8 @@ impl StateTree {
                     }
                     continue;
                 }
-                bytes += tree.add(&root, &path, local_context)?;
-                if bytes > MAX_BYTES || tree.files.len() > MAX_FILES {
+                self.add(root, &path, local_context)?;
+                if self.bytes > MAX_BYTES || self.files.len() > MAX_FILES {
                     return Err(format!(
                         "`{}` is too large for a state tree",
                         root.display()
@@ -69,8 +139,7 @@ impl StateTree {
                 }
             }
         }
-        tree.digests.sort_keys();
-        Ok(tree)
+        Ok(())
     }
 
     fn add(
@@ -78,17 +147,23 @@ impl StateTree {
         root: &Path,
         path: &Path,
         local_context: &dyn LocalContext,
-    ) -> Result<usize, String> {
+    ) -> Result<(), String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
+        if self.files.contains_key(&name) {
+            return Ok(());
+        }
         let bytes = local_context
             .read(path)
             .map_err(|error| error.to_string())?;
         let digest = local_context.content_digest(path).unwrap_or_default();
-        self.digests.insert(name.as_str().into(), digest.into());
-        let length = bytes.len();
+        if local_context.is_link(path) {
+            self.links.push(name.clone());
+        }
+        self.bytes += bytes.len();
+        self.digests.insert(name.clone(), digest);
         self.files.insert(name, bytes.into());
-        Ok(length)
+        Ok(())
     }
 }
 
@@ -106,6 +181,15 @@ impl FileRoots for StateTree {
                     .is_some_and(|rest| rest.starts_with('/'))
         };
         Ok(self.files.keys().filter(below).cloned().collect())
+    }
+
+    fn first_link(&self, folder: &str) -> Result<Option<String>, FileRootsError> {
+        let folder = Path::new(folder.trim_matches('/'));
+        let link = self
+            .links
+            .iter()
+            .find(|link| Path::new(link).starts_with(folder));
+        Ok(link.cloned())
     }
 
     fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {

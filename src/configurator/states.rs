@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::result_template::apply_result_template;
-use super::state_tree::StateTree;
+use super::state_tree::OperationTrees;
 use super::template::error_outcome;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{Error, LocalContext, Var};
@@ -51,7 +51,7 @@ impl Configurator for StatesConfigurator {
     fn add_inputs(&self, inputs: &mut Map, local_context: &dyn LocalContext, base_dir: &Path) {
         inputs.shift_remove(FILES_INPUT);
         // Errors in the tree are reported when the task is rendered.
-        if let Ok(tree) = StateTree::read(explicit_root(inputs), local_context, base_dir) {
+        if let Ok(tree) = OperationTrees::read(inputs, local_context, base_dir) {
             inputs.insert(FILES_INPUT.into(), Value::from(tree.digests));
         }
     }
@@ -81,10 +81,6 @@ impl Configurator for StatesConfigurator {
     }
 }
 
-fn explicit_root(inputs: &Map) -> Option<&Value> {
-    inputs.get("file_root").filter(|root| !root.is_null())
-}
-
 fn input_error(problem: impl Into<String>) -> Error {
     Error::Function {
         function: "States".to_owned(),
@@ -107,8 +103,8 @@ fn map_input(task: &TaskView<'_>, name: &str) -> Result<Map, Error> {
 /// Reads the inputs of the operation into the input of the state compiler.
 fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
     let base = task.settings.base_dir;
-    let tree = StateTree::read(explicit_root(task.inputs), task.local_context(), base)
-        .map_err(input_error)?;
+    let tree =
+        OperationTrees::read(task.inputs, task.local_context(), base).map_err(input_error)?;
     if let Some(digests) = task.input(FILES_INPUT)?
         && digests != Value::from(tree.digests.clone())
     {
@@ -147,13 +143,18 @@ fn compile_input(task: &TaskView<'_>) -> Result<CompileInput, Error> {
             )));
         }
     };
+    let mut options = Map::new();
+    if let Some(env) = task.input_text("saltenv")? {
+        options.insert("saltenv".into(), env.into());
+    }
     let id = task.machine()?.location.to_string();
     Ok(CompileInput {
         id: id.into(),
-        roots: Arc::new(tree),
+        roots: tree.trees,
+        programs: None,
         pillar: map_input(task, "pillar")?.into(),
         grains: map_input(task, "grains")?,
-        options: Map::new().into(),
+        options: options.into(),
         targets,
         ordering,
         purpose: CompilePurpose::Run,

@@ -47,6 +47,7 @@ pub use locate::{
 pub use open_passwords::open_passwords;
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use project_reader::PROJECT_KEYS;
+pub use python::{PythonSandbox, last_line};
 pub use read_scope::{OutsideError, READ_PERMISSION, ReadScope};
 pub use registry::{
     NewEntry, NewProject, Registration, RegistryError, add_environment, register_ensemble,

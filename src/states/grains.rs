@@ -97,6 +97,7 @@ fn salt(id: &str, grains: &mut Map) {
     insert(grains, "saltversioninfo", Value::list(numbers));
     let version = [3.into(), 11.into(), 0.into(), "final".into(), 0.into()];
     insert(grains, "pythonversion", Value::list(version));
+    insert(grains, "package", "onedir");
     insert(grains, "server_id", server_id(id));
 }
 

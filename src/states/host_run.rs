@@ -11,8 +11,8 @@ use super::compile::{
 use super::engine::{ActionId, Engine, EngineOptions, NextAction, StateResult, Timestamp};
 use super::fact_cache::FactCache;
 use super::low_data::{ChunkIndex, LowData};
-use super::render::{MinionData, StateRenderer};
-use super::{FileRoots, ModuleContext, RenderTemplate, RunOrdering, grains};
+use super::render::{MinionData, RenderPrograms, StateRenderer};
+use super::{ModuleContext, RunOrdering, StateTrees, grains};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::host::fact::{Fact, FactReading};
 use crate::host::{Location, RunOutput};
@@ -28,7 +28,9 @@ const MAX_BATCH: usize = 64;
 pub struct CompileInput {
     /// The name of the machine (Salt's minion ID).
     pub id: Arc<str>,
-    pub roots: Arc<dyn FileRoots>,
+    pub roots: StateTrees,
+    /// The programs of this machine that state files may use.
+    pub programs: Option<Arc<dyn RenderPrograms>>,
     pub pillar: Value,
     /// Grains that override those read from the machine.
     pub grains: Map,
@@ -72,13 +74,14 @@ impl CompileInput {
         };
         grains.extend(self.grains.clone());
         let grains = Value::from(grains);
-        let renderer = Arc::new(StateRenderer::new(MinionData {
+        let renderer = StateRenderer::new(MinionData {
             id: Arc::clone(&self.id),
-            roots: Arc::clone(&self.roots),
-            grains: grains.clone(),
+            roots: self.roots.clone(),
+            grains,
             pillar: self.pillar.clone(),
             options: self.options.clone(),
-        }));
+        });
+        let renderer = Arc::new(renderer.with_programs(self.programs.clone()));
         let request = CompileRequest {
             targets: self.targets.clone(),
             ordering: self.ordering,
@@ -86,18 +89,10 @@ impl CompileInput {
             exclude: Vec::new(),
         };
         let compiled = compile(&request, &renderer, facts)?;
-        let context = ModuleContext {
-            id: Arc::clone(&self.id),
-            roots: Arc::clone(&self.roots),
-            renderer: renderer as Arc<dyn RenderTemplate>,
-            grains,
-            pillar: self.pillar.clone(),
-            options: self.options.clone(),
-        };
         Ok(PreparedStates {
             low: Arc::clone(&compiled.low),
             compiled,
-            context: Arc::new(context),
+            context: Arc::new(renderer.module_context()),
         })
     }
 }
@@ -271,7 +266,7 @@ impl HostRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::states::FileRootsError;
+    use crate::states::{FileRoots, FileRootsError};
 
     /// A state tree with a single file.
     struct Tree(&'static str);
@@ -293,7 +288,8 @@ mod tests {
     fn input(text: &'static str) -> CompileInput {
         CompileInput {
             id: "here".into(),
-            roots: Arc::new(Tree(text)),
+            roots: Arc::new(Tree(text)).into(),
+            programs: None,
             pillar: Value::Null,
             grains: Map::new(),
             options: Map::new().into(),

@@ -35,7 +35,8 @@ pub use engine::{
 };
 pub(crate) use fact_cache::refuse;
 pub use fact_cache::{FactCache, Halt};
-pub use file_roots::{FileRoots, FileRootsError};
+pub use file_roots::{BASE_ENV, DYNAMIC_ENV, FileRoots, FileRootsError, StateTrees};
+pub(crate) use file_roots::{path_below, split_env};
 pub use host_run::{CompileInput, HostRun, Preparation, PreparedStates};
 pub use low_data::{
     Chunk, ChunkIndex, LinkTarget, LowData, Requisite, RequisiteLink, RunOrdering, SetIndex,
@@ -43,7 +44,7 @@ pub use low_data::{
 pub use module_context::{ModuleContext, RenderTemplate, TemplateRequest};
 pub use modules::{MODULES, find};
 pub use order_merge::{OrderConflict, SharedState, merge_orders};
-pub use render::{MinionData, StateRenderer};
+pub use render::{MinionData, PythonStates, RenderPrograms, StateRenderer};
 pub use reverse::reverse_states;
 pub(crate) use state_function::similar_function;
 pub use state_function::{

@@ -3,14 +3,16 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-use super::{FactCache, FileRoots, Halt};
+use super::{FactCache, Halt, StateTrees};
 use crate::value::{Map, Value};
 
 /// The data about one machine that state functions use besides facts.
+#[derive(Clone)]
 pub struct ModuleContext {
     /// The name of the machine (Salt's minion ID).
     pub id: Arc<str>,
-    pub roots: Arc<dyn FileRoots>,
+    /// The state trees, seen from the environment of the states.
+    pub roots: StateTrees,
     /// The renderer for templates such as the sources of `file.managed`.
     pub renderer: Arc<dyn RenderTemplate>,
     /// The properties of the machine (S11).
@@ -36,8 +38,21 @@ pub struct TemplateRequest<'a> {
     pub text: &'a str,
     /// The path in the state tree, for messages and relative imports.
     pub path: &'a str,
+    /// The environment in which the template finds other files.
+    pub env: &'a str,
     /// The variables in addition to those of state files.
     pub context: &'a Map,
+}
+
+impl ModuleContext {
+    /// The context of states of another environment.
+    #[must_use]
+    pub fn within(&self, env: &str) -> Self {
+        Self {
+            roots: self.roots.within(env),
+            ..self.clone()
+        }
+    }
 }
 
 impl Debug for ModuleContext {

@@ -67,6 +67,7 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("osmajorrelease", "the major release of the distribution"),
     ("osrelease", "the release of the distribution"),
     ("osrelease_info", "the parts of the release"),
+    ("package", "a constant, because hosts need no Salt"),
     ("path", "the search path of commands"),
     ("ps", "the command that lists processes"),
     ("pythonversion", "a constant, because hosts need no Python"),

@@ -68,9 +68,13 @@ pub(in crate::cli) struct TreeOptions {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "States")]
 pub(in crate::cli) struct StateTreeArgs {
-    /// A folder with state files; may be given more than once; the first that has a file is used
-    #[arg(long, value_name = "DIR")]
+    /// A folder with state files of an environment, or of `base`; may be given more than once; the first that has
+    /// a file is used
+    #[arg(long, value_name = "[ENV=]DIR")]
     pub(in crate::cli) file_root: Vec<PathBuf>,
+    /// The environment whose state files are used; by default, all environments of the top file, or `base`
+    #[arg(long, value_name = "ENV")]
+    pub(in crate::cli) saltenv: Option<String>,
     /// Pillar data: a YAML map, or `@FILE`, which keeps secrets off the command line
     #[arg(long, value_name = "YAML")]
     pub(in crate::cli) pillar: Option<String>,

@@ -31,9 +31,12 @@ pub(in crate::cli) struct DriftHostArgs {
         help_heading = "States of hosts"
     )]
     states: Vec<String>,
-    /// A folder with state files; may be given more than once; by default, `states`
-    #[arg(long, value_name = "DIR", help_heading = "States of hosts")]
+    /// A folder with state files of an environment, or of `base`; may be given more than once; by default, `states`
+    #[arg(long, value_name = "[ENV=]DIR", help_heading = "States of hosts")]
     file_root: Vec<PathBuf>,
+    /// The environment whose state files are used
+    #[arg(long, value_name = "ENV", help_heading = "States of hosts")]
+    saltenv: Option<String>,
     /// Pillar data: a YAML map, or `@FILE`, which keeps secrets off the command line
     #[arg(long, value_name = "YAML", help_heading = "States of hosts")]
     pillar: Option<String>,
@@ -115,6 +118,7 @@ impl DriftHostArgs {
             sls: self.states.clone(),
             tree: StateTreeArgs {
                 file_root: self.file_root.clone(),
+                saltenv: self.saltenv.clone(),
                 pillar: self.pillar.clone(),
                 config: self.config.clone(),
                 ..StateTreeArgs::default()

@@ -11,6 +11,7 @@ use clap_complete::engine::{
 
 use crate::cli::help::JOB_COMMANDS;
 use crate::cli::request::session::home_folder;
+use crate::cli::request::state_roots::split_root;
 use crate::drift::FindingId;
 use crate::ops::SessionOptions;
 use crate::ops::names::{NameKind, NamesRequest, names};
@@ -64,7 +65,10 @@ impl NameSources {
             instances: all("instance"),
             hosts_files: paths("hosts_file"),
             tasks_file: one("file").map(PathBuf::from),
-            state_folders: paths("file_root"),
+            state_folders: paths("file_root")
+                .iter()
+                .map(|written| split_root(written).1)
+                .collect(),
         }))
     }
 }

@@ -3,12 +3,12 @@
 //! Options override the settings of the minion configuration file (`--config`).
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use crate::cli::args::host::{HostChoice, HostSelectionArgs};
 use crate::cli::args::state::{RunOptions, StateTreeArgs, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::{ExecutorRequest, items};
+use crate::cli::request::state_roots::state_roots;
 use crate::cli::request::yaml_maps::{map_of, map_of_file};
 use crate::fleet::states::{
     MachinePace, StateHost, StateSelection, StatesRequest, StatesSource, choose_hosts, this_machine,
@@ -18,14 +18,13 @@ use crate::host::Passwords;
 use crate::name::EnumWords as _;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
-use crate::states::RunOrdering;
+use crate::project::Trust;
+use crate::states::{DYNAMIC_ENV, RunOrdering};
 use crate::system::fs;
 use crate::value::{Map, Value};
 
 /// The number of hosts that run at the same time unless an option says otherwise.
 pub(in crate::cli) const MAX_PARALLEL: usize = 50;
-/// The folder of state files unless options or configuration name another.
-const DEFAULT_ROOT: &str = "states";
 
 /// The hosts that options choose, with the passwords that are known for them.
 pub(in crate::cli) struct ChosenHosts {
@@ -85,7 +84,7 @@ pub(in crate::cli) fn request(
         _ => MachinePace::Lockstep,
     };
     Ok(StatesRequest {
-        source: tree(tree_options, options)?,
+        source: tree(tree_options, options, &cx.global.allow)?,
         hosts,
         has_named_hosts: over_hosts,
         pace,
@@ -100,7 +99,11 @@ pub(in crate::cli) fn request(
     })
 }
 
-fn tree(tree_options: &TreeOptions, options: Map) -> Result<StatesSource, Failure> {
+fn tree(
+    tree_options: &TreeOptions,
+    mut options: Map,
+    allowed: &[String],
+) -> Result<StatesSource, Failure> {
     let tree = &tree_options.tree;
     let map = |option: &str, text: &Option<String>| match text {
         Some(text) => map_of(option, text),
@@ -126,6 +129,10 @@ fn tree(tree_options: &TreeOptions, options: Map) -> Result<StatesSource, Failur
         None => Map::new(),
     };
     pillar.extend(map("--pillar", &tree.pillar)?);
+    let roots = state_roots(&tree.file_root, options.get("file_roots"))?;
+    if let Some(env) = &tree.saltenv {
+        options.insert("saltenv".into(), env.as_str().into());
+    }
     let names = items(&tree_options.sls).map_err(Failure::usage);
     let names = names?;
     Ok(StatesSource {
@@ -134,29 +141,13 @@ fn tree(tree_options: &TreeOptions, options: Map) -> Result<StatesSource, Failur
         } else {
             StateSelection::Sls(names)
         },
-        roots: roots(&tree.file_root, &options),
+        roots,
+        allows_python: Trust::new(allowed.to_vec(), false).permits("python"),
         pillar,
         grains,
         options,
         ordering,
     })
-}
-
-/// Returns the folders with state files: those named, else those of the configuration, else the
-/// default.
-fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
-    let mut roots = named.to_vec();
-    if roots.is_empty() {
-        let base = options
-            .get("file_roots")
-            .and_then(|roots| roots.get("base"));
-        let base = base.and_then(Value::as_list).into_iter().flatten();
-        roots.extend(base.filter_map(|root| Some(PathBuf::from(root.as_str()?))));
-    }
-    if roots.is_empty() {
-        roots.push(PathBuf::from(DEFAULT_ROOT));
-    }
-    roots
 }
 
 /// Builds the request for state files.
@@ -169,8 +160,11 @@ pub(in crate::cli) fn request_of_files(
     cx: &Context,
 ) -> Result<StatesRequest, Failure> {
     let request = request(tree_options, run, hosts, cx)?;
-    let mut roots = request.source.roots.iter();
-    if let Some(missing) = roots.find(|root| !fs::is_dir(root)) {
+    let roots = request.source.roots.iter();
+    let mut folders = roots
+        .filter(|(env, _)| &***env != DYNAMIC_ENV)
+        .flat_map(|(_, own)| own);
+    if let Some(missing) = folders.find(|root| !fs::is_dir(root)) {
         let message = format!(
             "there is no folder `{}` with state files",
             missing.display()

@@ -1,14 +1,16 @@
 //! Builds the inputs of the state compiler for each machine, from state files or from a typed
 //! state.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::choose_hosts::StateHost;
+use super::render_programs::LocalPrograms;
 use super::request::{StateSelection, StatesRequest};
 use super::roots::FolderRoots;
 use crate::states::{
-    Aggregation, CompileInput, CompilePurpose, EngineOptions, FileRoots, FileRootsError, Mode,
-    StateTargets,
+    Aggregation, BASE_ENV, CompileInput, CompilePurpose, EngineOptions, FileRoots, FileRootsError,
+    Mode, RenderPrograms, StateTargets, StateTrees,
 };
 use crate::value::{Map, Value};
 use crate::yaml::emit;
@@ -20,27 +22,35 @@ const TYPED_PATH: &str = "op.sls";
 /// Builds the compiler inputs of machines.
 pub(super) struct StatesCompiler<'a> {
     request: &'a StatesRequest,
-    roots: Arc<dyn FileRoots>,
+    roots: StateTrees,
+    programs: Arc<dyn RenderPrograms>,
     /// Whether states are only compiled and do not run.
     pub(super) is_compile_only: bool,
 }
 
 impl<'a> StatesCompiler<'a> {
     pub(super) fn new(request: &'a StatesRequest) -> Self {
-        let folders = FolderRoots::new(request.source.roots.clone());
-        let roots: Arc<dyn FileRoots> = match &request.source.selection {
-            StateSelection::Single {
-                function,
-                arguments,
-            } => Arc::new(TypedStateRoots {
-                text: typed_state_source(function, arguments).into_bytes().into(),
-                folders,
-            }),
-            StateSelection::Top | StateSelection::Sls(_) => Arc::new(folders),
+        let source = &request.source;
+        let typed_env = source.options.get("saltenv").and_then(Value::as_str);
+        let tree = |(env, folders): (&Arc<str>, &Vec<PathBuf>)| {
+            let all = source.roots.values().flatten();
+            let folders = FolderRoots::new(folders.clone(), all);
+            let tree: Arc<dyn FileRoots> = match &source.selection {
+                StateSelection::Single {
+                    function,
+                    arguments,
+                } if typed_env.unwrap_or(BASE_ENV) == &**env => Arc::new(TypedStateRoots {
+                    text: typed_state_source(function, arguments).into_bytes().into(),
+                    folders,
+                }),
+                _ => Arc::new(folders),
+            };
+            (Arc::clone(env), tree)
         };
         Self {
             request,
-            roots,
+            roots: StateTrees::new(source.roots.iter().map(tree)),
+            programs: Arc::new(LocalPrograms::new(source.allows_python)),
             is_compile_only: false,
         }
     }
@@ -50,7 +60,8 @@ impl<'a> StatesCompiler<'a> {
         let source = &self.request.source;
         CompileInput {
             id: Arc::clone(&host.name),
-            roots: Arc::clone(&self.roots),
+            roots: self.roots.clone(),
+            programs: Some(Arc::clone(&self.programs)),
             pillar: host.pillar(&source.pillar),
             grains: source.grains.clone(),
             options: source.options.clone().into(),
@@ -145,6 +156,10 @@ impl FileRoots for TypedStateRoots {
 
     fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {
         self.folders.mode(path)
+    }
+
+    fn first_link(&self, folder: &str) -> Result<Option<String>, FileRootsError> {
+        self.folders.first_link(folder)
     }
 }
 

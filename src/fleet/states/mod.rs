@@ -9,6 +9,7 @@ mod compile;
 mod facts;
 mod fleet;
 mod machine_order;
+mod render_programs;
 mod report;
 mod request;
 mod roots;

@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::choose_hosts::StateHost;
 use crate::host::{ExecutorChain, Passwords, PoolLimits, Question, Secret};
 use crate::states::RunOrdering;
@@ -31,8 +33,10 @@ pub enum StateSelection {
 #[derive(Debug, Clone)]
 pub struct StatesSource {
     pub selection: StateSelection,
-    /// The folders with state files. The first folder that contains a file wins.
-    pub roots: Vec<PathBuf>,
+    /// The folders with state files, by environment. The first folder that contains a file wins.
+    pub roots: IndexMap<Arc<str>, Vec<PathBuf>>,
+    /// Whether state files may be programs in Python (`--allow python`).
+    pub allows_python: bool,
     /// The pillar that all machines share.
     pub pillar: Map,
     /// Grains that override those read from the machines.

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::project::ReadScope;
-use crate::states::{FileRoots, FileRootsError};
+use crate::states::{DYNAMIC_ENV, FileRoots, FileRootsError};
 use crate::system::fs;
 use crate::system::fs::WalkLimits;
 
@@ -22,15 +22,18 @@ const OUTSIDE: &str =
 #[derive(Debug, Clone)]
 pub struct FolderRoots {
     folders: Vec<PathBuf>,
-    /// The folders again: no link in one of them leads elsewhere.
+    /// These folders and those of other environments: no link leads elsewhere.
     scope: ReadScope,
 }
 
 impl FolderRoots {
-    /// Creates the file roots of these folders.
-    pub fn new(folders: Vec<PathBuf>) -> Self {
+    /// Creates the file roots of these folders. Links may also lead to files in the folders `others`.
+    pub fn new<'a>(folders: Vec<PathBuf>, others: impl IntoIterator<Item = &'a PathBuf>) -> Self {
         let mut scope = ReadScope::default();
         for folder in &folders {
+            scope.add_folder(folder);
+        }
+        for folder in others {
             scope.add_folder(folder);
         }
         Self { folders, scope }
@@ -104,6 +107,35 @@ impl FileRoots for FolderRoots {
         all.sort_unstable();
         all.dedup();
         Ok(all)
+    }
+
+    fn first_link(&self, folder: &str) -> Result<Option<String>, FileRootsError> {
+        for root in &self.folders {
+            let start = root.join(folder.trim_matches('/'));
+            if self.scope.contains(&start) && !fs::is_dir(&start) {
+                continue;
+            }
+            let found = fs::walk(&start, WalkLimits::default());
+            let found = found.map_err(|error| read_error(&error, &start))?;
+            let link = found.iter().find(|entry| entry.kind == fs::EntryKind::Link);
+            if let Some(link) = link {
+                return Ok(Some(link.path.display().to_string()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn for_environment(&self, env: &str) -> Option<Arc<dyn FileRoots>> {
+        let named = |folder: &PathBuf| {
+            let text = folder.to_string_lossy().replace(DYNAMIC_ENV, env);
+            PathBuf::from(text)
+        };
+        let folders: Vec<PathBuf> = self.folders.iter().map(named).collect();
+        let mut scope = self.scope.clone();
+        for folder in &folders {
+            scope.add_folder(folder);
+        }
+        Some(Arc::new(Self { folders, scope }))
     }
 
     fn mode(&self, path: &str) -> Result<Option<u32>, FileRootsError> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::sandbox::SandboxError;
 use crate::system::process;
 
 /// The parsed output of `convert.py`. The fields that are set show how the conversion ended.
@@ -74,4 +75,15 @@ pub(in crate::project) enum ConversionFailure {
     StartFailed(process::Error),
     /// The environment variable for the time limit has an invalid value.
     InvalidTimeLimit(String),
+}
+
+impl From<SandboxError> for ConversionFailure {
+    fn from(error: SandboxError) -> Self {
+        match error {
+            SandboxError::InvalidTimeLimit(text) => Self::InvalidTimeLimit(text),
+            SandboxError::TimedOut(limit) => Self::TimedOut(limit),
+            SandboxError::OutputTooLarge => Self::OutputTooLarge,
+            SandboxError::StartFailed(error) => Self::StartFailed(error),
+        }
+    }
 }

@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::converter::TIME_LIMIT_VARIABLE;
 use super::converter_output::{ConversionFailure, PythonException};
+use super::sandbox::TIME_LIMIT_VARIABLE;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::project::Trust;
 use crate::system::fs;

@@ -9,7 +9,9 @@ mod converter;
 mod converter_output;
 mod failure_report;
 mod interpreters;
+mod sandbox;
 mod without_statements;
 
 pub(super) use converter::{ConvertedTemplate, PythonConverter};
 pub(super) use failure_report::failure_report;
+pub use sandbox::{PythonSandbox, last_line};

@@ -19,9 +19,6 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::states::{Requisite, RunOrdering};
 use crate::value::{FoldMap, Value};
 
-/// The Salt environment (`saltenv`) of all state files.
-pub(super) const BASE_ENV: &str = "base";
-
 /// The arguments that `use` does not copy from its target.
 const UNCOPIED_ARGUMENTS: [&str; 13] = [
     "name",
@@ -65,7 +62,8 @@ impl HighData {
             if !known {
                 let found = names.find(self, &id, first, lookup);
                 let [only] = found.as_slice() else {
-                    problems.push(extension_problem(&id, &extension, !found.is_empty()));
+                    let env = Arc::clone(self.env_of(&extension));
+                    problems.push(extension_problem(&id, &extension, env, !found.is_empty()));
                     continue;
                 };
                 target = Arc::clone(only);
@@ -86,9 +84,13 @@ impl HighData {
     }
 }
 
-fn extension_problem(id: &Arc<str>, extension: &IdDeclaration, several: bool) -> Diagnostic {
+fn extension_problem(
+    id: &Arc<str>,
+    extension: &IdDeclaration,
+    env: Arc<str>,
+    several: bool,
+) -> Diagnostic {
     let (id, sls) = (Arc::clone(id), Arc::clone(&extension.sls));
-    let env = BASE_ENV.into();
     let problem = if several {
         StateFileProblem::Ambiguous { id, env, sls }
     } else {
@@ -336,7 +338,7 @@ impl Injector<'_> {
         }
         let problem = StateFileProblem::CannotExtend {
             id: format!("{module}: {name}").into(),
-            env: BASE_ENV.into(),
+            env: Arc::clone(self.high.env_of(origin.body)),
             sls: Arc::clone(&origin.body.sls),
         };
         let diagnostic = Diagnostic::error(problem).label(span, "");

@@ -31,6 +31,7 @@ pub(super) struct HighData {
 #[derive(Debug)]
 pub(super) struct SlsFile {
     pub(super) sls: Arc<str>,
+    pub(super) env: Arc<str>,
     /// The index of the SLS that included this file first.
     pub(super) parent: Option<usize>,
     /// The path within the state tree.
@@ -97,6 +98,13 @@ pub(super) enum Exclusion {
     /// A pattern: excludes every SLS whose name matches.
     Sls(Arc<str>),
     Id(Arc<str>),
+}
+
+impl HighData {
+    /// The environment of the file that has a declaration.
+    pub(super) fn env_of(&self, body: &IdDeclaration) -> &Arc<str> {
+        &self.files[body.file].env
+    }
 }
 
 impl StateItem {

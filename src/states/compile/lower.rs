@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use super::draft::{ChunkDraft, OrderNumber, numbers, sort_drafts};
-use super::extend::BASE_ENV;
 use super::high_data::{ArgumentValue, HighData, RequisiteEntry, SlsFile};
 use super::keywords::{RequisiteKeyword, is_keyword};
 use super::problem::StateFileProblem;
@@ -72,7 +71,7 @@ struct RequisiteResolver<'a> {
     /// for any module.
     by_name: FoldMap<(Arc<str>, Arc<str>), Vec<ChunkIndex>>,
     by_file: Vec<Vec<ChunkIndex>>,
-    file_of: FoldMap<Arc<str>, usize>,
+    file_of: FoldMap<Arc<str>, Vec<usize>>,
     target_cache: FoldMap<(Arc<str>, Arc<str>), LinkTarget>,
     sets: Vec<Box<[ChunkIndex]>>,
     /// The number of requisites without a target so far.
@@ -133,16 +132,18 @@ impl<'a> RequisiteResolver<'a> {
                 }
             }
         }
-        let files = plan.files.iter().enumerate();
+        let mut file_of: FoldMap<_, Vec<usize>> = FoldMap::default();
+        for (place, file) in plan.files.iter().enumerate() {
+            let places = file_of.entry(Arc::clone(&file.sls)).or_default();
+            places.push(place);
+        }
         Self {
             ordering: plan.ordering,
             purpose: plan.purpose,
             files: plan.files,
             by_name,
             by_file,
-            file_of: files
-                .map(|(place, file)| (Arc::clone(&file.sls), place))
-                .collect(),
+            file_of,
             target_cache: FoldMap::default(),
             sets: Vec::new(),
             missing_count: 0,
@@ -159,7 +160,7 @@ impl<'a> RequisiteResolver<'a> {
         let mut chunk = Chunk {
             id: Arc::clone(&draft.id),
             sls: Arc::clone(&draft.sls),
-            env: BASE_ENV.into(),
+            env: Arc::clone(&self.files[draft.file].env),
             state: Arc::clone(&draft.state),
             fun: Arc::clone(&draft.fun),
             name: Arc::clone(&draft.name),
@@ -356,7 +357,7 @@ impl<'a> RequisiteResolver<'a> {
                 .map(|(place, _)| place)
                 .collect()
         } else {
-            self.file_of.get(name).copied().into_iter().collect()
+            self.file_of.get(name).cloned().unwrap_or_default()
         };
         let none_accepted = self.ordering == RunOrdering::Dag && Glob::is_pattern(name);
         if places.is_empty() && !none_accepted {

@@ -21,6 +21,8 @@ mod salt_modules;
 mod show;
 mod sls_loader;
 mod top_file;
+mod top_merge;
+mod top_sections;
 mod verify;
 mod watching;
 

@@ -12,10 +12,10 @@ use super::request::{CompileError, CompilePurpose, CompileRequest, CompiledState
 use super::show;
 use super::sls_loader::SlsLoader;
 use super::top_file::{self, TopMatches};
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::diagnostic::{Diagnostics, Sources};
 use crate::host::fact::Fact;
 use crate::states::render::{StateRenderer, trace_to_templates};
-use crate::states::{FactCache, LowData, RunOrdering};
+use crate::states::{BASE_ENV, FactCache, LowData, RunOrdering};
 use crate::value::Value;
 
 /// Compiles state files for a machine (S1–S31).
@@ -53,7 +53,7 @@ use crate::value::Value;
 /// ";
 /// # let minion = MinionData {
 /// #     id: "web1".into(),
-/// #     roots: Arc::new(Files(BTreeMap::from([("web.sls", web)]))),
+/// #     roots: Arc::new(Files(BTreeMap::from([("web.sls", web)]))).into(),
 /// #     grains: Value::default(),
 /// #     pillar: Value::default(),
 /// #     options: Value::default(),
@@ -74,14 +74,20 @@ pub fn compile(
     renderer: &StateRenderer,
     facts: &FactCache,
 ) -> Result<CompiledStates, CompileError> {
-    let mut tree = SlsLoader::new(renderer, facts)
-        .map_err(|error| CompileError::Problems(Diagnostic::error(error).into(), Box::default()))?;
+    let mut tree = SlsLoader::new(renderer, facts);
     let mut chosen = TopMatches::default();
     match &request.targets {
-        StateTargets::Sls(names) => names.iter().for_each(|name| tree.add(name)),
+        StateTargets::Sls(names) => {
+            let env = renderer.option("saltenv").and_then(Value::as_str);
+            let env = Arc::from(env.unwrap_or(BASE_ENV));
+            let names = names.iter().map(String::as_str);
+            tree.add_all(&env, names);
+        }
         StateTargets::Highstate => {
             chosen = top_file::match_top_files(renderer, facts, &mut tree)?;
-            chosen.names().iter().for_each(|name| tree.add(name));
+            for (env, names) in chosen.by_environment() {
+                tree.add_all(env, names);
+            }
         }
     }
     tree.finish();
@@ -95,7 +101,7 @@ pub fn compile(
     if !needs.is_empty() {
         return Err(CompileError::Needs(distinct(needs)));
     }
-    let is_unmatched = request.targets == StateTargets::Highstate && chosen.names().is_empty();
+    let is_unmatched = request.targets == StateTargets::Highstate && chosen.is_empty();
     let stage = Pipeline {
         request,
         renderer,

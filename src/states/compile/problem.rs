@@ -14,6 +14,8 @@ pub enum StateFileProblem {
     IncludeMissing { name: String, env: Arc<str> },
     #[error("nonexistent saltenv `{env}` found in include of `{name}`")]
     IncludeEnv { name: String, env: String },
+    #[error("no matching salt environment for environment `{env}` found")]
+    NoEnvironment { env: Arc<str> },
     #[error(
         "attempted relative include of `{name}` within SLS `{env}:{sls}` goes beyond the top level package"
     )]

@@ -17,7 +17,7 @@ const MISSING_MODULES: &str = "acl acme alias ansible apache apache_conf apache_
     postgres_initdb postgres_language postgres_privileges postgres_schema postgres_tablespace \
     postgres_user process pyenv quota rabbitmq_cluster rabbitmq_plugin rabbitmq_policy \
     rabbitmq_upstream rabbitmq_user rabbitmq_vhost raid rbenv redis rsync rvm salt saltutil \
-    schedule selinux slack smtp snapper splunk sqlite3 stateconf status sudo supervisord svn \
+    schedule selinux slack smtp snapper splunk sqlite3 status sudo supervisord svn \
     sysfs syslog_ng telemetry tls tomcat trafficserver tuned ufw uptime vagrant vault virt \
     virtualenv webutil wordpress x509 xml xmpp zabbix_host zabbix_hostgroup zabbix_template \
     zabbix_user zabbix_usergroup zcbuildout zfs zk_concurrency zookeeper zpool";

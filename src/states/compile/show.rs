@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::dag_order::OrderEntry;
-use super::extend::BASE_ENV;
 use super::high_data::{HighData, IdDeclaration, StateItem};
 use super::request::CompiledStates;
 use super::run_order::run_order;
@@ -15,11 +14,11 @@ use crate::value::{FoldSet, Map, Value};
 pub(super) fn high_data_value(high: &HighData) -> Value {
     let mut map = Map::new();
     for (id, body) in &high.ids {
-        map.insert(Arc::clone(id), declaration_value(body));
+        map.insert(Arc::clone(id), declaration_value(high, body));
     }
     if !high.extensions.is_empty() {
         let pair = |(id, body): &(Arc<str>, IdDeclaration)| {
-            Value::map([(id.as_ref(), declaration_value(body))])
+            Value::map([(id.as_ref(), declaration_value(high, body))])
         };
         map.insert(
             "__extend__".into(),
@@ -29,7 +28,7 @@ pub(super) fn high_data_value(high: &HighData) -> Value {
     map.into()
 }
 
-fn declaration_value(body: &IdDeclaration) -> Value {
+fn declaration_value(high: &HighData, body: &IdDeclaration) -> Value {
     let mut map = Map::new();
     for (module, state) in &body.states {
         let item = |item: &StateItem| match item {
@@ -47,7 +46,7 @@ fn declaration_value(body: &IdDeclaration) -> Value {
         );
     }
     map.insert("__sls__".into(), Value::Str(Arc::clone(&body.sls)));
-    map.insert("__env__".into(), BASE_ENV.into());
+    map.insert("__env__".into(), Value::Str(Arc::clone(high.env_of(body))));
     map.into()
 }
 

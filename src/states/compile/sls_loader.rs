@@ -4,17 +4,17 @@
 //! Entry: [`SlsLoader::add`], then [`SlsLoader::finish`]; called by the compile pipeline. Facts that
 //! templates need are collected in `needs`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::extend::BASE_ENV;
 use super::high_data::{
-    HighData, IdDeclaration, SlsContent, SlsFile, SlsInclude, SlsReader, StateArgument, StateItem,
+    HighData, IdDeclaration, SlsFile, SlsInclude, SlsReader, StateArgument, StateItem,
 };
 use super::problem::StateFileProblem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::host::fact::Fact;
-use crate::states::render::{RenderError, SlsSource, StateRenderer};
-use crate::states::{FactCache, FileRootsError};
+use crate::states::FactCache;
+use crate::states::render::{RenderError, SlsSource, StateRenderer, StateconfParameters};
 use crate::text::Glob;
 use crate::value::{FoldSet, Value};
 
@@ -27,13 +27,16 @@ pub(super) struct SlsLoader<'a> {
     facts: &'a FactCache,
     /// Whether states without `order` are numbered (option `state_auto_order`).
     auto_order: bool,
-    /// The names of all SLS files in the state tree, sorted.
-    available: Vec<Arc<str>>,
-    rendered: FoldSet<Arc<str>>,
+    /// The names of the SLS files of each environment that was looked at, sorted.
+    available: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// The environments and names of the files that were rendered.
+    rendered: FoldSet<(Arc<str>, Arc<str>)>,
     /// The IDs of each loaded file, kept apart until all files are loaded.
     pending_declarations: Vec<Vec<(Arc<str>, IdDeclaration)>>,
     next_number: i64,
     pub(super) high: HighData,
+    /// The parameters of the files with the renderer `stateconf`.
+    parameters: StateconfParameters,
     pub(super) sources: Sources,
     pub(super) needs: Vec<Fact>,
     pub(super) problems: Diagnostics,
@@ -42,11 +45,18 @@ pub(super) struct SlsLoader<'a> {
 /// A step of the depth-first traversal of includes.
 enum LoadStep {
     Enter {
-        name: Arc<str>,
+        sls: SlsName,
         parent: Option<usize>,
         span: Span,
     },
     Leave(usize),
+}
+
+/// The name of an SLS file in an environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SlsName {
+    pub(super) env: Arc<str>,
+    pub(super) name: Arc<str>,
 }
 
 /// The SLS name for a path in the state tree, or `None` if the path is not an SLS file.
@@ -57,43 +67,45 @@ fn sls_of(path: &str) -> Option<Arc<str>> {
 }
 
 impl<'a> SlsLoader<'a> {
-    pub(super) fn new(
-        renderer: &'a StateRenderer,
-        facts: &'a FactCache,
-    ) -> Result<Self, FileRootsError> {
-        let paths = renderer.roots().list("")?;
-        let mut available: Vec<Arc<str>> = paths.iter().filter_map(|path| sls_of(path)).collect();
-        available.sort_unstable();
-        available.dedup();
-        Ok(Self {
+    pub(super) fn new(renderer: &'a StateRenderer, facts: &'a FactCache) -> Self {
+        Self {
             renderer,
             facts,
             auto_order: renderer
                 .option("state_auto_order")
                 .is_none_or(Value::is_truthy),
-            available,
+            available: BTreeMap::new(),
             rendered: FoldSet::default(),
             pending_declarations: Vec::new(),
             next_number: FIRST_NUMBER,
             high: HighData::default(),
+            parameters: StateconfParameters::default(),
             sources: Sources::default(),
             needs: Vec::new(),
             problems: Diagnostics::default(),
-        })
+        }
     }
 
-    /// Loads the SLS files that a name or a glob stands for.
-    pub(super) fn add(&mut self, name: &str) {
-        let mut names = self.expand_glob(name);
-        if names.is_empty() {
-            names.push(name.into());
+    /// Loads the SLS files of an environment that names or globs stand for.
+    pub(super) fn add_all<'n>(&mut self, env: &Arc<str>, names: impl IntoIterator<Item = &'n str>) {
+        if !self.renderer.roots().has(env) {
+            let problem = StateFileProblem::NoEnvironment {
+                env: Arc::clone(env),
+            };
+            self.problems.push(Diagnostic::error(problem).help(
+                "name its folders in `file_roots` of the configuration, or with `--file-root ENV=DIR`",
+            ));
+            return;
         }
         for name in names {
-            self.render_all(LoadStep::Enter {
-                name,
-                parent: None,
-                span: Span::NONE,
-            });
+            for name in self.names_or_itself(env, &name.into()) {
+                let env = Arc::clone(env);
+                self.render_all(LoadStep::Enter {
+                    sls: SlsName { env, name },
+                    parent: None,
+                    span: Span::NONE,
+                });
+            }
         }
     }
 
@@ -106,10 +118,12 @@ impl<'a> SlsLoader<'a> {
                     self.high.ids.insert(id, body);
                     continue;
                 };
-                let place = |sls: &Arc<str>| Arc::from(format!("{BASE_ENV}:{sls}"));
+                let place = |body: &IdDeclaration| {
+                    Arc::from(format!("{}:{}", self.high.env_of(body), body.sls))
+                };
                 let problem = StateFileProblem::ConflictingIds {
-                    first: place(&first.sls),
-                    second: place(&body.sls),
+                    first: place(first),
+                    second: place(&body),
                     id,
                 };
                 self.problems.push(
@@ -121,29 +135,57 @@ impl<'a> SlsLoader<'a> {
         }
     }
 
-    /// The paths of the SLS files that a name or a glob stands for.
-    pub(super) fn paths(&self, name: &str) -> Vec<String> {
+    /// The paths of the SLS files of an environment that a name or a glob stands for.
+    pub(super) fn paths(&mut self, env: &Arc<str>, name: &str) -> Vec<String> {
+        let roots = self.renderer.roots().within(env);
         let mut paths = Vec::new();
-        for name in self.expand_glob(name) {
+        for name in self.expand_glob(env, name) {
             let stem = name.replace('.', "/");
             let candidates = [format!("{stem}.sls"), format!("{stem}/init.sls")];
-            let there = |path: &String| matches!(self.renderer.roots().read(path), Ok(Some(_)));
+            let there = |path: &String| matches!(roots.read(path), Ok(Some(_)));
             paths.extend(candidates.into_iter().find(there));
         }
         paths
     }
 
-    fn expand_glob(&self, name: &str) -> Vec<Arc<str>> {
+    /// The names of the SLS files of an environment, sorted. Reports a tree that cannot be listed.
+    fn available(&mut self, env: &Arc<str>) -> &[Arc<str>] {
+        if !self.available.contains_key(env) {
+            let paths = self.renderer.roots().within(env).list("");
+            let paths = paths.unwrap_or_else(|error| {
+                self.problems.push(Diagnostic::error(error));
+                Vec::new()
+            });
+            let mut names: Vec<Arc<str>> = paths.iter().filter_map(|path| sls_of(path)).collect();
+            names.sort_unstable();
+            names.dedup();
+            self.available.insert(Arc::clone(env), names);
+        }
+        self.available.get(env).map_or(&[], Vec::as_slice)
+    }
+
+    /// The SLS files of an environment that a name or a glob stands for.
+    fn expand_glob(&mut self, env: &Arc<str>, name: &str) -> Vec<Arc<str>> {
+        let available = self.available(env);
         if !Glob::is_pattern(name) {
-            let known = self.available.binary_search_by(|own| (**own).cmp(name));
+            let known = available.binary_search_by(|own| (**own).cmp(name));
             return known
                 .into_iter()
-                .map(|place| Arc::clone(&self.available[place]))
+                .map(|place| Arc::clone(&available[place]))
                 .collect();
         }
         let glob = Glob::new(name);
-        let fitting = self.available.iter().filter(|own| glob.matches(own));
+        let fitting = available.iter().filter(|own| glob.matches(own));
         fitting.cloned().collect()
+    }
+
+    /// The SLS files that a name or a glob stands for, or the name itself, so that its absence is reported.
+    fn names_or_itself(&mut self, env: &Arc<str>, name: &Arc<str>) -> Vec<Arc<str>> {
+        let names = self.expand_glob(env, name);
+        if names.is_empty() {
+            return vec![Arc::clone(name)];
+        }
+        names
     }
 
     /// Loads a file and its includes depth first. Uses an explicit stack, so that deep includes cannot
@@ -153,11 +195,12 @@ impl<'a> SlsLoader<'a> {
         while let Some(step) = steps.pop() {
             match step {
                 LoadStep::Leave(file) => self.assign_order(file),
-                LoadStep::Enter { name, parent, span } => {
-                    if !self.rendered.insert(Arc::clone(&name)) {
+                LoadStep::Enter { sls, parent, span } => {
+                    let key = (Arc::clone(&sls.env), Arc::clone(&sls.name));
+                    if !self.rendered.insert(key) {
                         continue;
                     }
-                    let Some((file, includes)) = self.render(&name, parent, span) else {
+                    let Some((file, includes)) = self.render(&sls, parent, span) else {
                         continue;
                     };
                     steps.push(LoadStep::Leave(file));
@@ -166,7 +209,7 @@ impl<'a> SlsLoader<'a> {
                         .flat_map(|include| self.resolve_include(file, include))
                         .collect();
                     let parent = Some(file);
-                    let enter = |(name, span)| LoadStep::Enter { name, parent, span };
+                    let enter = |(sls, span)| LoadStep::Enter { sls, parent, span };
                     steps.extend(names.into_iter().rev().map(enter));
                 }
             }
@@ -180,14 +223,15 @@ impl<'a> SlsLoader<'a> {
 
     fn render(
         &mut self,
-        name: &Arc<str>,
+        SlsName { env, name }: &SlsName,
         parent: Option<usize>,
         span: Span,
     ) -> Option<(usize, Vec<SlsInclude>)> {
-        let (path, text) = self.read_sls(name, parent, span)?;
+        let (path, text) = self.read_sls(env, name, parent, span)?;
         let file = self.high.files.len();
         self.high.files.push(SlsFile {
             sls: Arc::clone(name),
+            env: Arc::clone(env),
             parent,
             path: path.clone(),
         });
@@ -195,10 +239,13 @@ impl<'a> SlsLoader<'a> {
         let sls = SlsSource {
             sls: name,
             path: &path,
+            env,
         };
+        let sources = &mut self.sources;
+        let parameters = &mut self.parameters;
         let rendered = self
             .renderer
-            .render_sls(&sls, &text, &mut self.sources, self.facts);
+            .render_sls(&sls, &text, sources, self.facts, parameters);
         let root = match rendered {
             Ok(root) => root,
             Err(RenderError::Needs(facts)) => {
@@ -209,7 +256,7 @@ impl<'a> SlsLoader<'a> {
                 for mut diagnostic in problems {
                     diagnostic.message = StateFileProblem::Render {
                         sls: Arc::clone(name),
-                        env: BASE_ENV.into(),
+                        env: Arc::clone(env),
                         problem: diagnostic.message,
                     }
                     .to_string();
@@ -224,28 +271,25 @@ impl<'a> SlsLoader<'a> {
             file,
             problems: &mut self.problems,
         };
-        let SlsContent {
-            ids,
-            includes,
-            extensions,
-            exclusions,
-        } = reader.read(&root);
-        self.pending_declarations[file] = ids;
-        self.high.extensions.extend(extensions);
-        self.high.exclusions.extend(exclusions);
-        Some((file, includes))
+        let content = reader.read(&root);
+        self.pending_declarations[file] = content.ids;
+        self.high.extensions.extend(content.extensions);
+        self.high.exclusions.extend(content.exclusions);
+        Some((file, content.includes))
     }
 
     /// Reads an SLS file and returns its path and text. Reports a problem if the file does not exist.
     fn read_sls(
         &mut self,
+        env: &Arc<str>,
         name: &Arc<str>,
         parent: Option<usize>,
         span: Span,
     ) -> Option<(String, Arc<str>)> {
         let stem = name.replace('.', "/");
+        let roots = self.renderer.roots().within(env);
         for path in [format!("{stem}.sls"), format!("{stem}/init.sls")] {
-            match self.renderer.roots().read(&path) {
+            match roots.read(&path) {
                 Ok(Some(bytes)) => {
                     let text = String::from_utf8_lossy(&bytes);
                     return Some((path, text.into()));
@@ -257,7 +301,7 @@ impl<'a> SlsLoader<'a> {
                 }
             }
         }
-        let (env, name) = (BASE_ENV.into(), name.to_string());
+        let (env, name) = (Arc::clone(env), name.to_string());
         let problem = if parent.is_none() {
             StateFileProblem::NoSls { name, env }
         } else {
@@ -267,12 +311,13 @@ impl<'a> SlsLoader<'a> {
         None
     }
 
-    /// Resolves an `include` entry to SLS names.
-    fn resolve_include(&mut self, file: usize, include: &SlsInclude) -> Vec<(Arc<str>, Span)> {
+    /// Resolves an `include` entry to SLS files. An entry without an environment means that of its file.
+    fn resolve_include(&mut self, file: usize, include: &SlsInclude) -> Vec<(SlsName, Span)> {
         let span = include.span;
-        let env = include.env.as_deref().unwrap_or(BASE_ENV);
-        if env != BASE_ENV && env != "_xenv" {
-            let (name, env) = (include.name.to_string(), env.to_owned());
+        let own = Arc::clone(&self.high.files[file].env);
+        let stated = include.env.as_ref().unwrap_or(&own);
+        if !self.renderer.roots().has(stated) {
+            let (name, env) = (include.name.to_string(), stated.to_string());
             self.report(StateFileProblem::IncludeEnv { name, env }, span);
             return Vec::new();
         }
@@ -280,16 +325,18 @@ impl<'a> SlsLoader<'a> {
             let problem = StateFileProblem::IncludeTooDeep {
                 name: include.name.to_string(),
                 sls: Arc::clone(&self.high.files[file].sls),
-                env: BASE_ENV.into(),
+                env: own,
             };
             self.report(problem, span);
             return Vec::new();
         };
-        let mut names = self.expand_glob(&name);
-        if names.is_empty() {
-            names.push(name);
-        }
-        names.into_iter().map(|name| (name, span)).collect()
+        // As in Salt, a glob stands for files of the environment that includes them.
+        let names = self.names_or_itself(&own, &name).into_iter();
+        let in_env = |name| SlsName {
+            env: Arc::clone(stated),
+            name,
+        };
+        names.map(|name| (in_env(name), span)).collect()
     }
 
     /// Resolves an included name. A name that begins with dots is relative to its file (S5). Returns `None`

@@ -7,86 +7,158 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::extend::BASE_ENV;
-use super::problem::StateFileProblem;
 use super::request::CompileError;
 use super::sls_loader::SlsLoader;
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::states::FactCache;
-use crate::states::render::{Matcher, RenderError, SlsSource, StateRenderer};
+use super::top_merge::{TopFiles, TopMerging};
+use super::top_sections::{TopEntry, TopSections, TopTargets, report};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::states::render::{Matcher, RenderError, SlsSource, StateRenderer, StateconfParameters};
+use crate::states::{BASE_ENV, FactCache};
 use crate::value::Value;
 use crate::yaml::Node;
 
-/// The SLS names assigned to the machine, by environment.
+/// The SLS names assigned to the machine, by environment. A name stands as often as targets assign it.
 #[derive(Debug, Default)]
-pub(super) struct TopMatches(IndexMap<Arc<str>, IndexSet<Arc<str>>>);
-
-/// A target of the top file: an expression and the SLS names assigned to the machines it matches.
-struct TopTarget {
-    pattern: Arc<str>,
-    matcher: Matcher,
-    names: Vec<Arc<str>>,
-}
+pub(super) struct TopMatches(IndexMap<Arc<str>, Vec<Arc<str>>>);
 
 impl TopMatches {
-    /// The SLS names of all environments, in order.
-    pub(super) fn names(&self) -> Vec<Arc<str>> {
-        self.0.values().flatten().cloned().collect()
+    /// The environments with their SLS names, in order.
+    pub(super) fn by_environment(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<str>, impl Iterator<Item = &str>)> {
+        let own = self.0.iter();
+        own.map(|(env, names)| (env, names.iter().map(|name| &**name)))
+    }
+
+    /// Returns true if the machine gets no SLS.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.values().all(Vec::is_empty)
     }
 
     /// Converts the matches to a map such as `{base: [a, b]}`.
     pub(super) fn to_value(&self) -> Value {
-        let env = |(env, names): (&Arc<str>, &IndexSet<Arc<str>>)| {
+        let env = |(env, names): (&Arc<str>, &Vec<Arc<str>>)| {
             let names = names.iter().map(|name| Value::Str(Arc::clone(name)));
             (Arc::clone(env), Value::list(names))
         };
         Value::map(self.0.iter().map(env))
     }
+
+    /// Adds the entries of the targets that match the machine.
+    fn add_matching(&mut self, env: &Arc<str>, targets: &TopTargets, renderer: &StateRenderer) {
+        for (pattern, entries) in targets {
+            let matcher = entries.iter().rev().find_map(|entry| match entry {
+                TopEntry::Match(matcher) => Some(*matcher),
+                _ => None,
+            });
+            let matcher = matcher.unwrap_or(Matcher::Compound);
+            if !matcher.matches(pattern, renderer.minion()) {
+                continue;
+            }
+            self.0.entry(Arc::clone(env)).or_default();
+            for entry in entries {
+                match entry {
+                    TopEntry::Sls(name) => self.add(env, name),
+                    TopEntry::SlsOf { env, name } => {
+                        if renderer.roots().environments().contains(env) {
+                            self.add(env, name);
+                        }
+                    }
+                    TopEntry::Match(_) => {}
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, env: &Arc<str>, name: &Arc<str>) {
+        let names = self.0.entry(Arc::clone(env)).or_default();
+        names.push(Arc::clone(name));
+    }
 }
 
-/// Reads the top file and the top files it includes, and returns the SLS names for this machine.
+/// Reads the top files of all environments and the top files that they include, and returns the SLS names for this
+/// machine.
 pub(super) fn match_top_files(
     renderer: &StateRenderer,
     facts: &FactCache,
     tree: &mut SlsLoader<'_>,
 ) -> Result<TopMatches, CompileError> {
-    let name = renderer
-        .option("state_top")
-        .and_then(Value::as_str)
-        .unwrap_or("top.sls");
-    let mut waiting = vec![name.to_owned()];
-    let mut done: IndexSet<String> = IndexSet::new();
-    let mut targets: IndexMap<Arc<str>, IndexMap<Arc<str>, TopTarget>> = IndexMap::new();
-    while let Some(path) = waiting.pop() {
-        if !done.insert(path.clone()) {
-            continue;
-        }
-        let Some(root) = read_top_file(renderer, facts, tree, &path)? else {
-            continue;
-        };
-        for include in root
-            .get("include")
-            .and_then(Node::as_seq)
-            .unwrap_or_default()
-        {
-            let names = include
-                .as_str()
-                .map(|name| tree.paths(name))
-                .unwrap_or_default();
-            waiting.extend(names);
-        }
-        collect_targets(&root, &mut targets, &mut tree.problems);
+    let mut matches = TopMatches::default();
+    let only = text_option(renderer, "saltenv");
+    let default_top = text_option(renderer, "default_top");
+    let word = text_option(renderer, "top_file_merging_strategy").unwrap_or("merge");
+    let Some(merging) = TopMerging::from_name(word) else {
+        let problem =
+            format!("`top_file_merging_strategy` is `{word}`; it must be merge, merge_all or same");
+        report(&mut tree.problems, problem, Span::NONE);
+        return Ok(matches);
+    };
+    let mut tops = TopFiles::new();
+    for env in top_environments(renderer, only) {
+        let files = read_with_includes(renderer, facts, tree, &env)?;
+        tops.insert(env, files);
     }
-    let mut top = TopMatches::default();
-    for (env, targets) in targets {
-        for target in targets.values() {
-            if target.matcher.matches(&target.pattern, renderer.minion()) {
-                let names = top.0.entry(Arc::clone(&env)).or_default();
-                names.extend(target.names.iter().cloned());
+    let top = merging.merge(&tops, default_top.unwrap_or(BASE_ENV));
+    for (env, targets) in &top.0 {
+        if only.is_none_or(|only| only == &**env) {
+            matches.add_matching(env, targets, renderer);
+        }
+    }
+    Ok(matches)
+}
+
+fn text_option<'a>(renderer: &'a StateRenderer, name: &str) -> Option<&'a str> {
+    let stated = renderer.option(name).and_then(Value::as_str);
+    stated.filter(|text| !text.is_empty())
+}
+
+/// The environments whose top files count, in order.
+fn top_environments(renderer: &StateRenderer, only: Option<&str>) -> Vec<Arc<str>> {
+    if let Some(one) = only.or_else(|| text_option(renderer, "state_top_saltenv")) {
+        return vec![one.into()];
+    }
+    let known = renderer.roots().environments();
+    let ordered: IndexSet<&str> = renderer
+        .option("env_order")
+        .and_then(Value::as_list)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if ordered.is_empty() {
+        return known;
+    }
+    let ordered = ordered.into_iter().map(Arc::from);
+    ordered.filter(|env| known.contains(env)).collect()
+}
+
+/// Reads the top file of an environment, then the files that it includes.
+fn read_with_includes(
+    renderer: &StateRenderer,
+    facts: &FactCache,
+    tree: &mut SlsLoader<'_>,
+    env: &Arc<str>,
+) -> Result<Vec<TopSections>, CompileError> {
+    let name = text_option(renderer, "state_top").unwrap_or("top.sls");
+    let Some(root) = read_top_file(renderer, facts, tree, (env, name))? else {
+        return Ok(Vec::new());
+    };
+    let mut files = vec![TopSections::read(&root, &mut tree.problems)];
+    let mut done: IndexSet<String> = IndexSet::new();
+    let included = root.get("include").and_then(Node::as_seq);
+    for include in included.unwrap_or_default() {
+        for path in include
+            .as_str()
+            .map_or(Vec::new(), |name| tree.paths(env, name))
+        {
+            if done.insert(path.clone())
+                && let Some(root) = read_top_file(renderer, facts, tree, (env, &path))?
+            {
+                files.push(TopSections::read(&root, &mut tree.problems));
             }
         }
     }
-    Ok(top)
+    Ok(files)
 }
 
 /// Renders a top file. Returns `None` if the file does not exist or is empty.
@@ -94,9 +166,9 @@ fn read_top_file(
     renderer: &StateRenderer,
     facts: &FactCache,
     tree: &mut SlsLoader<'_>,
-    path: &str,
+    (env, path): (&str, &str),
 ) -> Result<Option<Node>, CompileError> {
-    let bytes = match renderer.roots().read(path) {
+    let bytes = match renderer.roots().within(env).read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             tree.problems.push(Diagnostic::error(error));
@@ -107,8 +179,9 @@ fn read_top_file(
         return Ok(None);
     };
     let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
-    let name = SlsSource { sls: "", path };
-    match renderer.render_sls(&name, &text, &mut tree.sources, facts) {
+    let name = SlsSource { sls: "", path, env };
+    let mut parameters = StateconfParameters::default();
+    match renderer.render_sls(&name, &text, &mut tree.sources, facts, &mut parameters) {
         Ok(root) => Ok(Some(root).filter(|root| !root.is_null())),
         Err(RenderError::Needs(facts)) => Err(CompileError::Needs(facts)),
         Err(RenderError::Failed(problems)) => {
@@ -119,73 +192,4 @@ fn read_top_file(
             Ok(None)
         }
     }
-}
-
-fn report(problems: &mut Diagnostics, problem: &str, span: Span) {
-    let problem = StateFileProblem::Top(problem.to_owned());
-    problems.push(Diagnostic::error(problem).label(span, ""));
-}
-
-fn collect_targets(
-    root: &Node,
-    all: &mut IndexMap<Arc<str>, IndexMap<Arc<str>, TopTarget>>,
-    problems: &mut Diagnostics,
-) {
-    let Some(envs) = root.as_map() else {
-        return report(
-            problems,
-            "the top file is not formed as a dictionary",
-            root.span(),
-        );
-    };
-    for (env, entry) in envs.iter().filter(|(env, _)| &***env != "include") {
-        if &**env != BASE_ENV {
-            report(
-                problems,
-                &format!("no matching salt environment for environment `{env}` found"),
-                entry.key_span,
-            );
-            continue;
-        }
-        let Some(targets) = entry.value.as_map() else {
-            report(
-                problems,
-                "the targets of the top file are not formed as a dictionary",
-                entry.value.span(),
-            );
-            continue;
-        };
-        for (pattern, entry) in targets {
-            let target = parse_target(pattern, &entry.value, problems);
-            let known = all.entry(Arc::clone(env)).or_default();
-            known.insert(Arc::clone(pattern), target);
-        }
-    }
-}
-
-fn parse_target(pattern: &Arc<str>, node: &Node, problems: &mut Diagnostics) -> TopTarget {
-    let mut target = TopTarget {
-        pattern: Arc::clone(pattern),
-        matcher: Matcher::Compound,
-        names: Vec::new(),
-    };
-    let Some(items) = node.as_seq() else {
-        report(
-            problems,
-            &format!("the SLS names for target `{pattern}` are not formed as a list"),
-            node.span(),
-        );
-        return target;
-    };
-    for item in items {
-        if let Some(name) = item.as_str() {
-            target.names.push(name.into());
-        } else if let Some(word) = item.get("match").and_then(Node::as_str) {
-            match Matcher::from_name(word) {
-                Some(matcher) => target.matcher = matcher,
-                None => report(problems, &format!("unknown matcher `{word}`"), item.span()),
-            }
-        }
-    }
-    target
 }

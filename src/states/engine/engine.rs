@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::aggregate_candidates::AggregateCandidates;
 use super::call_stack::CallFrame;
+use super::environment_contexts::EnvironmentContexts;
 use super::graph::{RequisiteGraph, SetId, to_index};
 use super::options::{EngineOptions, Timestamp};
 use super::outcome_secrets::{hide_secrets, secrets_of};
@@ -30,7 +31,7 @@ use crate::value::{FoldMap, Map, Secrets, Value};
 /// actions and receives their results.
 pub struct Engine {
     pub(super) low: Arc<LowData>,
-    pub(super) context: Arc<ModuleContext>,
+    pub(super) contexts: EnvironmentContexts,
     /// The sensitive values of the pillar and of the states' arguments.
     secrets: Secrets,
     pub(super) options: EngineOptions,
@@ -191,8 +192,8 @@ impl Engine {
             batch: PendingBatch::default(),
             secrets: secrets_of(&low, &context),
             graph,
+            contexts: EnvironmentContexts::new(&low, context),
             low,
-            context,
             options,
         };
         for (chunk, comment) in comments.into_iter().enumerate() {

@@ -196,7 +196,7 @@ impl Engine {
     fn conditions<'a>(&'a self, chunk: &'a Chunk, facts: &'a FactCache) -> StateConditions<'a> {
         StateConditions {
             chunk,
-            context: &self.context,
+            context: self.contexts.of(&chunk.env),
             facts,
             environ: &self.environ,
         }
@@ -232,11 +232,11 @@ impl Engine {
             return Err(Halt::Needs(Vec::new()));
         }
         if has_named_slot {
-            let name = slot::fill_name(&chunk.name, &self.context, facts)?;
+            let name = slot::fill_name(&chunk.name, self.contexts.of(&chunk.env), facts)?;
             running.name.get_or_init(|| name);
         }
         if slot::has_slots(&args) {
-            let filled = slot::fill_slots(&args, &self.context, facts)?;
+            let filled = slot::fill_slots(&args, self.contexts.of(&chunk.env), facts)?;
             *args.to_mut() = filled;
         }
         let call = StateCall {
@@ -247,7 +247,7 @@ impl Engine {
             sls: &chunk.sls,
             args: &args,
             mode: self.mode_of(running.purpose),
-            context: &self.context,
+            context: self.contexts.of(&chunk.env),
             chunk: Some((&self.low, running.chunk)),
         };
         (function_call.run)(&call, facts)

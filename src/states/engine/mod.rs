@@ -10,6 +10,7 @@ mod batch;
 mod call_stack;
 mod conditions;
 mod engine;
+mod environment_contexts;
 mod evaluate;
 mod graph;
 mod listen;

@@ -48,7 +48,7 @@ impl RenderTemplate for PlainRenderer {
 fn module_context() -> Arc<ModuleContext> {
     Arc::new(ModuleContext {
         id: "golden".into(),
-        roots: Arc::new(NoFiles),
+        roots: Arc::new(NoFiles).into(),
         renderer: Arc::new(PlainRenderer),
         grains: Value::map([("role", "web".into())]),
         pillar: Value::map([("port", 80.into())]),

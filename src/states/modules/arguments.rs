@@ -114,6 +114,7 @@ impl<'a> StateCall<'a> {
         let template = TemplateRequest {
             text,
             path,
+            env: self.context.roots.env(),
             context: &context,
         };
         self.context.renderer.render(&template, facts)

@@ -441,11 +441,11 @@ fn script(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt
         if call.mode == Mode::Test {
             return Ok(dry_run_script_outcome(call, dry_run_outcome(call, '\'')));
         }
-        let path = path.split('?').next().unwrap_or(path);
         let bytes = match call.context.roots.read(path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
-                let comment = format!("Unable to cache script {source} from saltenv 'base'");
+                let env = call.context.roots.env();
+                let comment = format!("Unable to cache script {source} from saltenv '{env}'");
                 let changes = missing_script_changes();
                 return done(StateOutcome::failed_with(changes, comment));
             }

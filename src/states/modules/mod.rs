@@ -31,6 +31,7 @@ mod registry;
 mod service;
 mod ssh_auth;
 mod ssh_known_hosts;
+mod stateconf;
 mod sysctl;
 pub(super) mod test;
 mod timezone;

@@ -4,8 +4,8 @@
 
 use super::{
     alternatives, archive, cmd, cron, debconf, environ, file, git, group, host, ini, kmod, locale,
-    module, mount, network, pip, pkg, pkgrepo, service, ssh_auth, ssh_known_hosts, sysctl, test,
-    timezone, user,
+    module, mount, network, pip, pkg, pkgrepo, service, ssh_auth, ssh_known_hosts, stateconf,
+    sysctl, test, timezone, user,
 };
 use crate::states::state_function::{ModuleTable, StateFunction, StateModule, find_function};
 
@@ -33,6 +33,7 @@ pub static MODULES: ModuleTable = &[
     &service::MODULE,
     &ssh_auth::MODULE,
     &ssh_known_hosts::MODULE,
+    &stateconf::MODULE,
     &sysctl::MODULE,
     &test::MODULE,
     &timezone::MODULE,

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::renderer::{MinionData, StateRenderer, TemplateError, template_location_vars};
+use super::location_vars::template_location_vars;
+use super::renderer::{MinionData, StateRenderer, TemplateError};
 use crate::states::{FactCache, FileRoots, FileRootsError};
 use crate::value::Value;
 
@@ -39,7 +40,7 @@ fn json(text: &str) -> Value {
 fn minion() -> MinionData {
     MinionData {
         id: "web-1".into(),
-        roots: Arc::new(EmptyTree),
+        roots: Arc::new(EmptyTree).into(),
         grains: json(
             r#"{"os": "Debian", "os_family": "Debian", "roles": ["web", "db"], "nested": {"a": {"b": "deep"}}}"#,
         ),
@@ -62,7 +63,12 @@ fn templates_give_the_texts_of_salt_or_an_error() {
         count += 1;
         let note = fields.get(3).copied().unwrap_or_default();
         let words = template_location_vars("main", "main.sls");
-        let own = renderer.render_document("main.sls", template, &words, &FactCache::default());
+        let own = renderer.render_document(
+            ("base", "main.sls"),
+            template,
+            &words,
+            &FactCache::default(),
+        );
         let own = own
             .map(|document| document.text)
             .map_err(|error| match error {

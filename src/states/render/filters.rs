@@ -53,7 +53,10 @@ pub(in crate::states) const FILTER_NAMES: &[&str] = &[
     "compare_lists",
     "compare_dicts",
     "to_snake_case",
+    "strftime",
     "to_camelcase",
+    // The filter of the function `cmd.which`.
+    "which",
     // The filters of `ip_filters.rs` and `entry_filters.rs`.
     "filter_by_networks",
     "ip_host",

@@ -9,14 +9,17 @@ use std::sync::Arc;
 
 use super::call::{CallResult, TemplateCall};
 use super::map_merge::{merge_values, value_at_path};
-use super::{host_functions, machine_functions, tree_functions};
+use super::{dig_functions, host_functions, machine_functions, random_functions, tree_functions};
 use crate::states::grains::SALT_VERSION;
-use crate::states::refuse;
+use crate::states::{BASE_ENV, refuse};
 use crate::text::Glob;
 use crate::value::{Map, Value};
 
 /// The implementation of a template function.
 type TemplateFn = fn(&TemplateCall<'_>) -> CallResult;
+
+/// The function that renders another file or a text. The library of templates has it.
+pub(super) const RENDERER_FUNCTION: &str = "slsutil.renderer";
 
 /// The table of functions by name.
 const FUNCTIONS: &[(&str, TemplateFn)] = &[
@@ -77,8 +80,7 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     ("cp.list_master", |call| {
         let prefix = call.text_or(1, "prefix", "");
         let paths = call
-            .vars
-            .roots
+            .roots(0, call.run_env())
             .list(&prefix)
             .map_err(|error| call.fail(error))?;
         Ok(Value::list(paths.into_iter().map(Value::from)))
@@ -87,8 +89,7 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
         let path = call.text(0, "path")?;
         let path = path.strip_prefix("salt://").unwrap_or(&path);
         let bytes = call
-            .vars
-            .roots
+            .roots(1, call.run_env())
             .read(path)
             .map_err(|error| call.fail(error))?;
         Ok(bytes.map_or(Value::Bool(false), |bytes| {
@@ -96,11 +97,11 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
         }))
     }),
     ("slsutil.file_exists", |call| {
-        let found = call.vars.roots.read(&call.text(0, "path")?);
+        let found = call.roots(1, BASE_ENV).read(&call.text(0, "path")?);
         Ok(found.map_err(|error| call.fail(error))?.is_some().into())
     }),
     ("slsutil.dir_exists", |call| {
-        let found = call.vars.roots.list(&call.text(0, "path")?);
+        let found = call.roots(1, BASE_ENV).list(&call.text(0, "path")?);
         Ok((!found.map_err(|error| call.fail(error))?.is_empty()).into())
     }),
     ("match.glob", |call| {
@@ -116,13 +117,15 @@ fn all() -> impl Iterator<Item = &'static (&'static str, TemplateFn)> {
         tree_functions::FUNCTIONS,
         machine_functions::FUNCTIONS,
         host_functions::FUNCTIONS,
+        dig_functions::FUNCTIONS,
+        random_functions::FUNCTIONS,
     ];
     tables.into_iter().flatten()
 }
 
 /// Returns the names of all template functions.
 pub(in crate::states) fn names() -> impl Iterator<Item = &'static str> {
-    all().map(|(name, _)| *name)
+    all().map(|(name, _)| *name).chain([RENDERER_FUNCTION])
 }
 
 /// Calls the template function of this name.

@@ -13,9 +13,6 @@ type HostFn = fn(&TemplateCall<'_>) -> CallResult;
 
 /// The table of functions by name.
 pub(super) const FUNCTIONS: &[(&str, HostFn)] = &[
-    ("dig.A", |call| looked_up(call, "A")),
-    ("dig.AAAA", |call| looked_up(call, "AAAA")),
-    ("dig.CNAME", |call| looked_up(call, "CNAME")),
     ("dnsutil.serial", serial),
     ("network.interface", |call| {
         let name = call.text(0, "iface")?;
@@ -49,34 +46,6 @@ pub(super) const FUNCTIONS: &[(&str, HostFn)] = &[
     }),
     ("test.provider", provider),
 ];
-
-/// Asks the name service. Without the program `dig`, the function does not exist, as in Salt.
-fn looked_up(call: &TemplateCall<'_>, kind: &str) -> CallResult {
-    let host = shlex_quote(&call.text(0, "host")?);
-    let server = match call.text_or(1, "nameserver", "") {
-        server if server.is_empty() => server,
-        server => format!("{} ", shlex_quote(&format!("@{server}"))),
-    };
-    let found = probe(
-        call,
-        format!("dig {server}+short {host} {kind}"),
-        Domain::All,
-    )?;
-    if found.code == 127 {
-        return Err(call.fail("the host has no program `dig`"));
-    }
-    let all = String::from_utf8_lossy(&found.stdout).into_owned();
-    let is_answer = |line: &&str| match kind {
-        "A" | "AAAA" => line.parse::<std::net::IpAddr>().is_ok(),
-        _ => !line.is_empty(),
-    };
-    let answers = all.lines().filter(is_answer).map(Value::from);
-    match (kind, found.code) {
-        ("CNAME", 0) => Ok(text(&found.stdout)),
-        (_, 0) => Ok(Value::list(answers)),
-        _ => Ok(Value::list([])),
-    }
-}
 
 /// The number of the next version of a zone: the one in the grains, or that of today.
 fn serial(call: &TemplateCall<'_>) -> CallResult {

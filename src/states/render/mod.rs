@@ -7,22 +7,30 @@
 mod call;
 #[cfg(test)]
 mod dialect_tests;
+mod dig_functions;
 mod entry_filters;
 mod filters;
 mod functions;
 mod host_functions;
 mod ip_filters;
 mod ip_network;
+mod library;
+mod location_vars;
 mod machine_functions;
 mod map_merge;
 mod matcher;
 mod null_context;
+mod pipe;
+mod programs;
+mod random_functions;
 mod renderer;
 mod sls;
 mod source_map;
+mod stateconf;
 mod text_filters;
 mod tree_functions;
 
+pub use programs::{PythonStates, RenderPrograms};
 pub use renderer::{MinionData, StateRenderer};
 
 use ip_network::IpNetwork;
@@ -34,3 +42,4 @@ pub(super) use matcher::Matcher;
 pub(super) use renderer::RenderError;
 pub(super) use sls::SlsSource;
 pub(super) use source_map::trace_to_templates;
+pub(super) use stateconf::StateconfParameters;

@@ -3,17 +3,20 @@
 //! Template functions cannot wait for facts. When a template needs one, rendering fails, the fact is fetched
 //! from the cache and the template is rendered again.
 
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Formatter};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use super::call::{TemplateCall, TemplateVars};
-use super::null_context::null_context;
-use super::{entry_filters, filters, functions, ip_filters, text_filters};
+use super::RenderPrograms;
+use super::call::TemplateVars;
+use super::library::{SaltLibrary, TemplateFacts, lock};
+use super::location_vars::template_location_vars;
 use crate::diagnostic::Diagnostics;
-use crate::expr::{DocumentError, DocumentRenderer, NullScope, RenderedDocument, TemplateLibrary};
+use crate::expr::{DocumentError, DocumentRenderer, RenderedDocument};
 use crate::host::fact::{Fact, FactReading};
 use crate::states::{
-    FactCache, FileRoots, Halt, ModuleContext, RenderTemplate, TemplateRequest, refuse,
+    BASE_ENV, FactCache, Halt, ModuleContext, RenderTemplate, StateTrees, TemplateRequest, refuse,
+    split_env,
 };
 use crate::value::{Map, Secrets, Value};
 
@@ -22,7 +25,8 @@ use crate::value::{Map, Secrets, Value};
 pub struct MinionData {
     /// The name of the machine (Salt's minion ID).
     pub id: Arc<str>,
-    pub roots: Arc<dyn FileRoots>,
+    /// The state trees, seen from the environment `base`.
+    pub roots: StateTrees,
     /// The properties of the machine, under Salt's names.
     pub grains: Value,
     /// The pillar data. Sensitive values keep their marking.
@@ -35,15 +39,11 @@ pub struct MinionData {
 pub struct StateRenderer {
     minion: MinionData,
     pub(super) secrets: Secrets,
-    documents: Mutex<DocumentRenderer>,
+    /// The renderers of documents, by environment.
+    documents: Mutex<BTreeMap<Arc<str>, DocumentRenderer>>,
     template_facts: Arc<TemplateFacts>,
-}
-
-/// The facts available to the current rendering, and the facts it found missing.
-#[derive(Default)]
-struct TemplateFacts {
-    facts: Mutex<FactCache>,
-    missing: Mutex<Vec<Fact>>,
+    /// The programs of this machine. `None` where state files may not start any.
+    programs: Option<Arc<dyn RenderPrograms>>,
 }
 
 /// The reason why a state file cannot be rendered.
@@ -61,12 +61,6 @@ pub(super) enum TemplateError {
     Needs(Vec<Fact>),
     /// The template is invalid, or one of its functions failed.
     Failed(DocumentError),
-}
-
-/// The library of Salt functions, filters and includable files for the Jinja engine.
-struct SaltLibrary {
-    vars: TemplateVars,
-    template_facts: Arc<TemplateFacts>,
 }
 
 impl Debug for StateRenderer {
@@ -88,44 +82,47 @@ impl Debug for MinionData {
 impl StateRenderer {
     /// Makes the renderer for a machine.
     pub fn new(machine: MinionData) -> Self {
-        let template_facts = Arc::new(TemplateFacts::default());
+        let mut secrets = Secrets::default();
+        secrets.gather(&machine.pillar);
+        Self {
+            secrets,
+            documents: Mutex::default(),
+            minion: machine,
+            template_facts: Arc::default(),
+            programs: None,
+        }
+    }
+
+    /// Lets state files use programs of this machine.
+    #[must_use]
+    pub fn with_programs(self, programs: Option<Arc<dyn RenderPrograms>>) -> Self {
+        Self { programs, ..self }
+    }
+
+    /// The programs of this machine.
+    pub(super) fn programs(&self) -> Result<&dyn RenderPrograms, String> {
+        self.programs.as_deref().ok_or_else(|| {
+            "the renderers gpg and py work for `unfurl state` and `unfurl drift -H` only, not in an ensemble"
+                .to_owned()
+        })
+    }
+
+    /// Makes the renderer of the documents of an environment.
+    fn document_renderer(&self, env: &str) -> DocumentRenderer {
+        let machine = &self.minion;
         let mut options = machine.options.as_map().cloned().unwrap_or_default();
         options.insert("id".into(), Value::Str(Arc::clone(&machine.id)));
         options
             .entry("saltenv".into())
-            .or_insert_with(|| "base".into());
-        let opts = Value::from(options.clone());
-        let words: Map = [
-            ("grains", machine.grains.clone()),
-            ("pillar", machine.pillar.clone()),
-            ("opts", opts),
-            ("saltenv", "base".into()),
-            ("env", "base".into()),
-        ]
-        .into_iter()
-        .map(|(name, value)| (name.into(), value))
-        .collect();
-        let salt = SaltLibrary {
-            vars: TemplateVars {
-                id: Arc::clone(&machine.id),
-                roots: Arc::clone(&machine.roots),
-                grains: machine.grains.clone(),
-                pillar: machine.pillar.clone(),
-                options: options.into(),
-            },
-            template_facts: Arc::clone(&template_facts),
+            .or_insert_with(|| BASE_ENV.into());
+        let vars = TemplateVars {
+            id: Arc::clone(&machine.id),
+            roots: machine.roots.within(env),
+            grains: machine.grains.clone(),
+            pillar: machine.pillar.clone(),
+            options: options.into(),
         };
-        let library: Arc<dyn TemplateLibrary> = Arc::new(salt);
-        let mut secrets = Secrets::default();
-        secrets.gather(&machine.pillar);
-        let (scope, context) = (Arc::new(NullScope("")), Arc::new(null_context()));
-        let documents = DocumentRenderer::new(scope, context, &library, "salt", &words);
-        Self {
-            secrets,
-            documents: Mutex::new(documents),
-            minion: machine,
-            template_facts,
-        }
+        SaltLibrary::new(vars, Arc::clone(&self.template_facts)).into_renderer()
     }
 
     /// The context for state functions of this machine.
@@ -147,8 +144,8 @@ impl StateRenderer {
         }
     }
 
-    pub(in crate::states) fn roots(&self) -> &dyn FileRoots {
-        &*self.minion.roots
+    pub(in crate::states) fn roots(&self) -> &StateTrees {
+        &self.minion.roots
     }
 
     pub(in crate::states) fn minion(&self) -> &MinionData {
@@ -160,18 +157,19 @@ impl StateRenderer {
         self.minion.options.get(name)
     }
 
-    /// Renders a template. If it needs facts that are in the cache, provides them and renders it again.
+    /// Renders a template of an environment. If it needs facts that are in the cache, provides them and renders it
+    /// again.
     pub(super) fn render_document(
         &self,
-        path: &str,
+        (env, path): (&str, &str),
         text: &str,
         words: &Map,
         facts: &FactCache,
     ) -> Result<RenderedDocument, TemplateError> {
-        let documents = self
-            .documents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut documents = lock(&self.documents);
+        let documents = documents
+            .entry(env.into())
+            .or_insert_with(|| self.document_renderer(env));
         // Facts from an earlier rendering may be stale.
         *lock(&self.template_facts.facts) = FactCache::default();
         loop {
@@ -199,102 +197,12 @@ impl StateRenderer {
     }
 }
 
-/// The variables that describe the location of a template, such as `sls`, `slspath` and `tpldir`.
-pub(super) fn template_location_vars(sls: &str, path: &str) -> Map {
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let root = path
-        .split('/')
-        .next()
-        .filter(|_| !folder.is_empty())
-        .unwrap_or(".");
-    let words = [
-        ("sls", sls.to_owned()),
-        ("slspath", folder.to_owned()),
-        ("slsdotpath", folder.replace('/', ".")),
-        ("slscolonpath", folder.replace('/', ":")),
-        ("sls_path", folder.replace('/', "_")),
-        ("tplpath", path.to_owned()),
-        ("tplfile", path.to_owned()),
-        (
-            "tpldir",
-            if folder.is_empty() { "." } else { folder }.to_owned(),
-        ),
-        ("tpldot", folder.replace('/', ".")),
-        ("tplroot", root.to_owned()),
-    ];
-    words
-        .into_iter()
-        .map(|(name, value)| (name.into(), Value::from(value)))
-        .collect()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl TemplateLibrary for SaltLibrary {
-    fn load(&self, path: &str) -> Result<Option<String>, String> {
-        let bytes = self
-            .vars
-            .roots
-            .read(path)
-            .map_err(|error| error.to_string())?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-    }
-
-    fn ordered_variables(&self) -> &'static [&'static str] {
-        &["pillar"]
-    }
-
-    fn changes_argument(&self, function: &str) -> bool {
-        matches!(function, "defaults.merge" | "slsutil.update")
-            || entry_filters::FILTER_NAMES.contains(&function)
-    }
-
-    fn functions(&self) -> Vec<&'static str> {
-        functions::names().collect()
-    }
-
-    fn is_lookup(&self, function: &str) -> bool {
-        matches!(function, "config.get" | "grains.get" | "pillar.get")
-    }
-
-    fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String> {
-        let facts = lock(&self.template_facts.facts);
-        let call = TemplateCall {
-            function,
-            args,
-            named,
-            vars: &self.vars,
-            facts: &facts,
-        };
-        match functions::call(&call) {
-            Ok(value) => Ok(value),
-            Err(Halt::Failed(why)) => Err(why),
-            Err(Halt::Needs(needs)) => {
-                lock(&self.template_facts.missing).extend(needs);
-                Err("facts are needed".to_owned())
-            }
-        }
-    }
-
-    fn filters(&self) -> &'static [&'static str] {
-        filters::FILTER_NAMES
-    }
-
-    fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
-        text_filters::apply_text_filter(name, args, named)
-            .or_else(|| ip_filters::apply_ip_filter(name, args, named))
-            .or_else(|| entry_filters::apply_entry_filter(name, args, named))
-            .unwrap_or_else(|| filters::apply_filter(name, args, named))
-    }
-}
-
 impl RenderTemplate for StateRenderer {
     fn render(&self, request: &TemplateRequest<'_>, facts: &FactCache) -> Result<String, Halt> {
-        let mut words = template_location_vars("", request.path);
+        let path = split_env(request.path).0;
+        let mut words = template_location_vars("", path);
         words.extend(request.context.clone());
-        match self.render_document(request.path, request.text, &words, facts) {
+        match self.render_document((request.env, path), request.text, &words, facts) {
             Ok(document) => Ok(document.text),
             Err(TemplateError::Needs(needs)) => Err(Halt::Needs(needs)),
             Err(TemplateError::Failed(DocumentError {
@@ -302,7 +210,7 @@ impl RenderTemplate for StateRenderer {
                 template,
                 line,
             })) => {
-                let path = template.unwrap_or_else(|| request.path.to_owned());
+                let path = template.unwrap_or_else(|| path.to_owned());
                 let line = line.map_or_else(String::new, |line| format!(":{line}"));
                 refuse(format!("cannot render `{path}{line}`: {problem}"))
             }

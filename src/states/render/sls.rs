@@ -1,14 +1,18 @@
-//! Rendering of an SLS file to a YAML node: Jinja first, then YAML or JSON.
+//! Rendering of an SLS file to a YAML node, by the renderers that its first line names.
 
 use std::sync::Arc;
 
-use super::renderer::{RenderError, StateRenderer, TemplateError, template_location_vars};
+use super::location_vars::template_location_vars;
+use super::pipe::RenderPipe;
+use super::programs::{PythonStates, decrypt_text};
+use super::renderer::{RenderError, StateRenderer, TemplateError};
 use super::source_map::RENDERED_SUFFIX;
+use super::stateconf::{self, Stage, StateconfParameters};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::expr::DocumentError;
 use crate::states::FactCache;
-use crate::value::Value;
-use crate::yaml::{Limits, Mapping, Node, NodeKind, Schema, parse_as};
+use crate::value::{Map, Value};
+use crate::yaml::{Limits, MapEntry, Mapping, Node, NodeKind, Schema, parse_as};
 
 /// The name and location of an SLS file.
 #[derive(Debug, Clone, Copy)]
@@ -17,44 +21,22 @@ pub(in crate::states) struct SlsSource<'a> {
     pub(in crate::states) sls: &'a str,
     /// The path in the state tree.
     pub(in crate::states) path: &'a str,
+    pub(in crate::states) env: &'a str,
 }
 
-/// The render pipeline that a first line such as `#!jinja|yaml` selects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RenderPipe {
-    jinja: bool,
-    json: bool,
+/// A state file with the options of its rendering.
+struct SlsText<'a> {
+    name: SlsSource<'a>,
+    /// The source with the text as it is written.
+    written: SourceId,
+    /// The text to render: the whole one or its beginning.
+    text: &'a str,
+    pipe: &'a RenderPipe,
 }
 
-impl RenderPipe {
-    fn of(text: &str) -> Result<Self, String> {
-        let mut pipe = Self {
-            jinja: true,
-            json: false,
-        };
-        let Some(line) = text.strip_prefix("#!") else {
-            return Ok(pipe);
-        };
-        let line = line.lines().next().unwrap_or_default().trim();
-        if line.starts_with('/') {
-            return Ok(pipe);
-        }
-        pipe.jinja = false;
-        for step in line.split('|') {
-            match step.split_whitespace().next() {
-                Some("jinja") => pipe.jinja = true,
-                Some("yaml") => {}
-                Some("json") => pipe.json = true,
-                other => {
-                    let name = other.unwrap_or_default();
-                    return Err(format!(
-                        "unknown renderer `{name}`: use jinja, yaml or json"
-                    ));
-                }
-            }
-        }
-        Ok(pipe)
-    }
+fn failure(problem: impl std::fmt::Display, source: SourceId) -> RenderError {
+    let start = Span::new(source, 0, 0);
+    RenderError::Failed(Diagnostic::error(problem).label(start, "").into())
 }
 
 impl StateRenderer {
@@ -65,48 +47,155 @@ impl StateRenderer {
         text: &Arc<str>,
         sources: &mut Sources,
         facts: &FactCache,
+        parameters: &mut StateconfParameters,
     ) -> Result<Node, RenderError> {
         let written = sources.add(name.path, Arc::clone(text), None);
-        let fail = |problem: String| {
-            let start = Span::new(written, 0, 0);
-            RenderError::Failed(Diagnostic::error(problem).label(start, "").into())
-        };
+        let fail = |problem: String| failure(problem, written);
         let pipe = RenderPipe::of(text).map_err(fail)?;
+        if pipe.python {
+            return self.render_python(name, text, written, sources);
+        }
+        let sls = SlsText {
+            name: *name,
+            written,
+            text,
+            pipe: &pipe,
+        };
+        let variables = template_location_vars(name.sls, name.path);
+        let Some(options) = pipe.stateconf else {
+            let root = self.render_text(&sls, &variables, sources, facts)?;
+            return if pipe.gpg {
+                self.decrypt(&root).map_err(fail)
+            } else {
+                Ok(root)
+            };
+        };
+        let mut render = |text, stage| {
+            let mut variables = variables.clone();
+            variables.extend(stateconf::variables(name.sls, parameters));
+            let root = self.render_text(&SlsText { text, ..sls }, &variables, sources, facts)?;
+            stateconf::process(&root, name.sls, stage, parameters).map_err(fail)
+        };
+        if let Some(part) = stateconf::parameter_part(text) {
+            render(part, Stage::Parameters)?;
+        }
+        render(text, Stage::Whole(options))
+    }
+
+    /// Renders a template to data.
+    fn render_text(
+        &self,
+        sls: &SlsText<'_>,
+        variables: &Map,
+        sources: &mut Sources,
+        facts: &FactCache,
+    ) -> Result<Node, RenderError> {
+        let SlsText {
+            name,
+            written,
+            text,
+            pipe,
+        } = *sls;
         let has_jinja = ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark));
-        let (mut source, mut secret) = (written, false);
+        let (mut rendered, mut secret) = (text.to_owned(), false);
         if pipe.jinja && has_jinja {
-            let document = self.render_document(
-                name.path,
-                text,
-                &template_location_vars(name.sls, name.path),
-                facts,
-            );
+            let document = self.render_document((name.env, name.path), text, variables, facts);
             let document = document.map_err(|template_error| match template_error {
                 TemplateError::Needs(facts) => RenderError::Needs(facts),
                 TemplateError::Failed(flaw) => {
-                    RenderError::Failed(self.template_diagnostic(flaw, written, sources).into())
+                    let place = (name.env, written);
+                    RenderError::Failed(self.template_diagnostic(flaw, place, sources).into())
                 }
             })?;
             secret = document.sensitive && !self.secrets.is_empty();
-            if document.text != **text {
-                let path = format!("{}{RENDERED_SUFFIX}", name.path);
-                let template = Span::new(written, 0, 0);
-                source = sources.add(path, document.text, Some(template));
-            }
+            rendered = document.text;
+        }
+        let mut source = written;
+        if sources
+            .get(written)
+            .is_none_or(|whole| *whole.text != *rendered)
+        {
+            let path = format!("{}{RENDERED_SUFFIX}", name.path);
+            let template = Span::new(written, 0, 0);
+            source = sources.add(path, rendered, Some(template));
         }
         if pipe.json {
             let text = sources.get(source).map(|source| Arc::clone(&source.text));
-            let checked = serde_json::from_str::<serde_json::Value>(&without_shebang(
-                text.as_deref().unwrap_or_default(),
-            ));
-            if let Err(error) = checked {
-                return Err(fail(format!(
-                    "the rendered file is not valid JSON: {error}"
-                )));
+            let text = without_shebang(text.as_deref().unwrap_or_default());
+            if let Err(error) = serde_json::from_str::<serde_json::Value>(&text) {
+                let problem = format!("the rendered file is not valid JSON: {error}");
+                return Err(failure(problem, written));
             }
         }
         self.parse(source, secret, sources)
             .map_err(RenderError::Failed)
+    }
+
+    /// Runs a state file that is a program in Python.
+    fn render_python(
+        &self,
+        name: &SlsSource<'_>,
+        text: &str,
+        written: SourceId,
+        sources: &mut Sources,
+    ) -> Result<Node, RenderError> {
+        let minion = self.minion();
+        let words: [(&str, Value); 6] = [
+            ("grains", minion.grains.clone()),
+            ("pillar", minion.pillar.clone()),
+            ("opts", minion.options.clone()),
+            ("env", name.env.into()),
+            ("saltenv", name.env.into()),
+            ("sls", name.sls.into()),
+        ];
+        let mut variables = Map::new();
+        for (word, value) in words {
+            if !matches!(word, "saltenv" | "sls") || value.is_truthy() {
+                variables.insert(format!("__{word}__").into(), value.clone());
+            }
+            variables.insert(word.into(), value);
+        }
+        let program = PythonStates {
+            path: name.path,
+            text,
+            variables: &variables,
+        };
+        let programs = self
+            .programs()
+            .map_err(|problem| failure(problem, written))?;
+        let states = programs.run_python(&program);
+        let states = states.map_err(|problem| failure(self.secrets.mask(&problem), written))?;
+        let path = format!("{}{RENDERED_SUFFIX}", name.path);
+        let source = sources.add(path, states, Some(Span::new(written, 0, 0)));
+        self.parse(source, !self.secrets.is_empty(), sources)
+            .map_err(RenderError::Failed)
+    }
+
+    /// Decrypts the texts of a file that have PGP messages.
+    fn decrypt(&self, node: &Node) -> Result<Node, String> {
+        let programs = self.programs()?;
+        let kind = match node.kind() {
+            NodeKind::Seq(items) => {
+                let items = items.iter().map(|item| self.decrypt(item));
+                NodeKind::Seq(items.collect::<Result<_, _>>()?)
+            }
+            NodeKind::Map(map) => {
+                let entries = map.iter().map(|(key, entry)| {
+                    let value = self.decrypt(&entry.value)?;
+                    Ok((Arc::clone(key), MapEntry::new(entry.key_span, value)))
+                });
+                NodeKind::Map(entries.collect::<Result<Mapping, String>>()?)
+            }
+            NodeKind::Str(text) => match decrypt_text(text, programs)? {
+                Some(clear) => {
+                    let kind = NodeKind::Str(clear.reveal().to_string().into());
+                    return Ok(Node::new(kind, node.span(), Some("!sensitive".into())));
+                }
+                None => return Ok(node.clone()),
+            },
+            _ => return Ok(node.clone()),
+        };
+        Ok(Node::new(kind, node.span(), node.tag().map(Into::into)))
     }
 
     fn parse(
@@ -156,7 +245,7 @@ impl StateRenderer {
     fn template_diagnostic(
         &self,
         flaw: DocumentError,
-        written: SourceId,
+        (env, written): (&str, SourceId),
         sources: &mut Sources,
     ) -> Diagnostic {
         let DocumentError {
@@ -169,7 +258,7 @@ impl StateRenderer {
             .map(|source| source.path.to_string_lossy().into_owned());
         let mut source = written;
         if let Some(path) = template.filter(|path| own.as_ref() != Some(path))
-            && let Ok(Some(bytes)) = self.roots().read(&path)
+            && let Ok(Some(bytes)) = self.roots().within(env).read(&path)
         {
             source = sources.add(path, String::from_utf8_lossy(&bytes).into_owned(), None);
         }

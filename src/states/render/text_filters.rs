@@ -57,6 +57,11 @@ pub(super) fn apply_text_filter(
         }
         "compare_lists" => compare_lists(subject, arg(1, "new").unwrap_or(&null)),
         "compare_dicts" => compare_maps(subject, arg(1, "new").unwrap_or(&null)),
+        "strftime" => {
+            let format =
+                arg(1, "format").map_or_else(|| "%Y-%m-%d".to_owned(), ToString::to_string);
+            return Some(formatted_date(&text, &format));
+        }
         "to_snake_case" => snake_case(&text).into(),
         "to_camelcase" => {
             let is_upper = arg(1, "uppercamel").is_some_and(Value::is_truthy);
@@ -64,6 +69,24 @@ pub(super) fn apply_text_filter(
         }
         _ => return None,
     }))
+}
+
+/// Writes a date in another format. A number of seconds is refused, because its text depends on the time zone.
+fn formatted_date(text: &str, format: &str) -> Result<Value, String> {
+    let written = text.trim().replace('/', "-").replace('T', " ");
+    let known = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"];
+    let date = known.iter().find_map(|known| {
+        let parsed = jiff::fmt::strtime::parse(known, &written).ok()?;
+        let date = parsed.to_datetime();
+        date.or_else(|_| parsed.to_date().map(Into::into)).ok()
+    });
+    let date: jiff::civil::DateTime = date.ok_or_else(|| {
+        format!("`{text}` is not a date such as 2002-12-25 or 2002-12-25 12:00:00")
+    })?;
+    let date = date.to_zoned(jiff::tz::TimeZone::UTC);
+    let date = date.map_err(|error| error.to_string())?;
+    let formatted = jiff::fmt::strtime::format(format, &date);
+    Ok(formatted.map_err(|error| error.to_string())?.into())
 }
 
 /// Returns the UUID of version 5 for a name in Salt's namespace.

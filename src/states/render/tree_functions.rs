@@ -71,23 +71,16 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
             Value::List(names) => names.iter().map(|name| name.reveal().to_string()).collect(),
             text => text.to_string().split(',').map(str::to_owned).collect(),
         };
+        let roots = call.roots(usize::MAX, call.run_env());
         for name in names {
             let path = name.trim().replace('.', "/");
             let mut files = [format!("{path}.sls"), format!("{path}/init.sls")].into_iter();
-            let is_there = |path: &String| matches!(call.vars.roots.read(path), Ok(Some(_)));
+            let is_there = |path: &String| matches!(roots.read(path), Ok(Some(_)));
             if !files.any(|path| is_there(&path)) {
                 return Ok(false.into());
             }
         }
         Ok(true.into())
-    }),
-    ("random.hash", |call| {
-        let algorithm = call.text_or(1, "algorithm", "sha512");
-        let value = Value::from(call.text(0, "value")?);
-        apply_text_filter(&algorithm, &[value], &Map::new())
-            .filter(|_| ["md5", "sha1", "sha256", "sha512"].contains(&&*algorithm))
-            .unwrap_or_else(|| Err(format!("there is no algorithm `{algorithm}`")))
-            .map_err(|problem| call.fail(problem))
     }),
     ("hashutil.digest", |call| {
         let kind = call.text_or(1, "checksum", "md5");
@@ -125,7 +118,7 @@ fn found(call: &TemplateCall<'_>, from: &Value) -> CallResult {
 }
 
 fn files(call: &TemplateCall<'_>, folder: &str) -> Result<Vec<String>, crate::states::Halt> {
-    let listed = call.vars.roots.list(folder);
+    let listed = call.roots(0, call.run_env()).list(folder);
     listed.map_err(|error| call.fail(error))
 }
 
@@ -157,7 +150,7 @@ fn matches(call: &TemplateCall<'_>, matcher: Matcher) -> CallResult {
     let vars = call.vars;
     let minion = MinionData {
         id: call.text_or(1, "minion_id", &vars.id).into(),
-        roots: std::sync::Arc::clone(&vars.roots),
+        roots: vars.roots.clone(),
         grains: vars.grains.clone(),
         pillar: vars.pillar.clone(),
         options: vars.options.clone(),

@@ -103,9 +103,9 @@ def pillar_of(root, opts):
     return data if isinstance(data, dict) else {}
 
 
-def low_data(state, name):
-    """Compiles one SLS as `state.show_low_sls` does, and returns its low data or errors."""
-    high, errors = state.render_highstate({"base": [name]})
+def low_data(state, matches):
+    """Compiles the SLS files of each environment as a run does, and returns their low data or errors."""
+    high, errors = state.render_highstate(matches)
     core = state.state
     high, more = core.reconcile_extend(high)
     errors += more + core.verify_high(high)
@@ -130,7 +130,7 @@ def in_child(state, name, dump):
         os.close(reader)
         signal.alarm(SECONDS_PER_SLS)
         try:
-            chunks, errors = low_data(state, name)
+            chunks, errors = low_data(state, {"base": [name]})
             answer = "refused" if chunks is None else digest(chunks)
             if dump:
                 shown = errors if chunks is None else plain(chunks)
@@ -181,4 +181,5 @@ def main():
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -98,7 +98,7 @@ impl Case {
         let options: Json = parse_settings(&options);
         MinionData {
             id: "golden".into(),
-            roots: Arc::new(Files(files)),
+            roots: Arc::new(Files(files)).into(),
             grains: Value::map([("role", "web".into()), ("id", "golden".into())]),
             pillar: value(&self.about["pillar"]),
             options: value(&options),

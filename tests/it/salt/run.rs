@@ -112,7 +112,7 @@ fn run_case(
     let machine = case.machine(folder);
     let world = Arc::new(ModuleContext {
         id: Arc::clone(&machine.id),
-        roots: Arc::clone(&machine.roots),
+        roots: machine.roots.clone(),
         renderer: Arc::new(StateRenderer::new(machine.clone())),
         grains: machine.grains.clone(),
         pillar: machine.pillar.clone(),

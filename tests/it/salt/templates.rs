@@ -134,8 +134,10 @@ fn renderers_are_chosen_by_the_first_line() {
     assert_eq!(names(yaml), ["{{ x }}"]);
     let json = "#!jinja|json\n{\"a\": {\"test.nop\": [{\"name\": \"{{ sls }}\"}]}}\n";
     assert_eq!(names(json), ["d.main"]);
-    let other = names("#!py\ndef run():\n");
-    assert!(other[0].contains("unknown renderer `py`"), "{other:?}");
+    let other = names("#!mako|yaml\na: test.nop\n");
+    assert!(other[0].contains("unknown renderer `mako`"), "{other:?}");
+    let program = names("#!py\ndef run():\n");
+    assert!(program[0].contains("not in an ensemble"), "{program:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::corpus::Files;
 pub(super) fn machine(files: &[(&str, &str)]) -> MinionData {
     MinionData {
         id: "web-1".into(),
-        roots: Arc::new(Files::of(files)),
+        roots: Arc::new(Files::of(files)).into(),
         grains: Value::map([
             ("os", "Debian".into()),
             ("os_family", "Debian".into()),

@@ -310,11 +310,16 @@ fn evaluate_result(
             text_list([folder.as_str()]),
         ));
     }
-    let files = listing.entries.iter().map(|it| it.trim_end_matches('/'));
+    // As in Salt, folders have a slash at the end only in archives of zip.
+    let named = |entry: &'_ String| match extraction.format {
+        ArchiveFormat::Zip => entry.clone(),
+        ArchiveFormat::Tar => entry.trim_end_matches('/').to_owned(),
+    };
+    let files: Vec<String> = listing.entries.iter().map(named).collect();
     let limit = plan.trim.unwrap_or(usize::MAX);
     changes.extend(single_change(
         "extracted_files",
-        text_list(files.take(limit)),
+        text_list(files.iter().take(limit).map(String::as_str)),
     ));
     let mut comment = format!("{} extracted to {}/", plan.shown, extraction.folder);
     if plan.has_missing {

@@ -7,13 +7,20 @@ use super::pattern::PathFilter;
 use super::plan::{is_folder, join_path};
 use super::presence::trim_trailing_slashes;
 use super::source::FileSource;
-use crate::states::{Chunk, FactCache, Halt, Requisite, StateCall, refuse};
+use crate::states::{Chunk, FactCache, Halt, Requisite, StateCall, path_below, refuse, split_env};
 
 /// A folder of the state tree and the files in it that `file.recurse` copies.
 pub(super) struct SourceTree {
-    pub(super) root: String,
+    root: String,
     /// The paths relative to `root`, sorted.
     pub(super) files: Vec<String>,
+}
+
+impl SourceTree {
+    /// The path of a file in the state tree.
+    pub(super) fn path(&self, below: &str) -> String {
+        path_below(&self.root, below)
+    }
 }
 
 fn source_root(call: &StateCall<'_>) -> Result<String, Halt> {
@@ -39,12 +46,19 @@ fn source_root(call: &StateCall<'_>) -> Result<String, Halt> {
 /// Lists the files that a `file.recurse` state manages.
 pub(super) fn list_source_tree(call: &StateCall<'_>) -> Result<SourceTree, Halt> {
     let root = source_root(call)?;
+    if call.flag("keep_symlinks", false)
+        && let Some(link) = call.context.roots.first_link(&root)?
+    {
+        return refuse(format!(
+            "Recurse failed: the source has the symbolic link {link}, which `keep_symlinks` cannot copy: \
+             remove the link, and make it with file.symlink"
+        ));
+    }
     let filter = PathFilter::from_call(call)?;
     let depth = call.int("maxdepth")?;
-    let prefix = if root.is_empty() {
-        String::new()
-    } else {
-        format!("{root}/")
+    let prefix = match split_env(&root).0 {
+        "" => String::new(),
+        folder => format!("{folder}/"),
     };
     let files = call
         .context
@@ -62,8 +76,10 @@ pub(super) fn list_source_tree(call: &StateCall<'_>) -> Result<SourceTree, Halt>
 
 /// Returns the paths on the machine that another `file.recurse` state manages.
 fn paths_managed_by(call: &StateCall<'_>, chunk: &Chunk) -> Result<Vec<String>, Halt> {
+    let context = call.context.within(&chunk.env);
     let other = StateCall {
         fun: "recurse",
+        context: &context,
         name: &chunk.name,
         id: &chunk.id,
         sls: &chunk.sls,

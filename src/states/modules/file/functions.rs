@@ -129,9 +129,9 @@ static FUNCTIONS: &[StateFunction] = &[
             "keep_source clean mode user owner group dir_mode file_mode template context replace \
              defaults include_empty backup include_pat exclude_pat maxdepth show_changes \
              follow_symlinks sym_mode force_symlinks win_owner win_perms win_deny_perms \
-             win_inheritance",
+             win_inheritance keep_symlinks",
         )
-        .unsupported("keep_symlinks merge")
+        .unsupported("merge")
         .irreversible("the previous content of the folder is not recorded"),
     StateFunction::new("rename", copy::rename)
         .about("Renames a file or folder of the host.")

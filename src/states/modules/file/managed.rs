@@ -9,8 +9,7 @@ use super::desired_file::{
 };
 use super::plan::{FilePlan, PathOwners, expand_home, parent, path_fact, target_fact};
 use super::source::{
-    DEFAULT_SALTENV, FileSource, SelectedSource, render_source, select_source, source_mode,
-    template_context,
+    FileSource, SelectedSource, render_source, select_source, source_mode, template_context,
 };
 use super::source::{contains_secrets, expected_checksum};
 use super::text_diff::DiffVisibility;
@@ -231,9 +230,9 @@ fn with_accumulators(call: &StateCall<'_>, path: &str, context: &Map) -> Map {
 }
 
 /// Returns the message about a source that is missing in the state tree.
-fn missing_source_message(picked: &SelectedSource) -> String {
-    let written = &picked.written;
-    format!("Source file {written} not found in saltenv '{DEFAULT_SALTENV}'")
+fn missing_source_message(call: &StateCall<'_>, picked: &SelectedSource) -> String {
+    let (written, env) = (&picked.written, call.context.roots.env());
+    format!("Source file {written} not found in saltenv '{env}'")
 }
 
 /// Returns the content of a source, and whether it is secret.
@@ -249,7 +248,7 @@ fn source_body(
     let (bytes, name) = match &picked.source {
         FileSource::Tree(name) => {
             let Some(bytes) = call.context.roots.read(name)? else {
-                return fail(missing_source_message(picked));
+                return fail(missing_source_message(call, picked));
             };
             (bytes.to_vec(), name)
         }

@@ -223,8 +223,9 @@ fn patch_bytes(call: &StateCall<'_>, facts: &FactCache) -> Result<Vec<u8>, Halt>
     };
     let Some((bytes, path)) = read_source(call, &source.written, facts)? else {
         return refuse(format!(
-            "Unable to manage file: Source file {} not found in saltenv 'base'",
-            source.written
+            "Unable to manage file: Source file {} not found in saltenv '{}'",
+            source.written,
+            call.context.roots.env()
         ));
     };
     match call.non_empty_text("template")?.as_deref() {

@@ -210,14 +210,13 @@ fn add_file(
     (owners, facts): (&PathOwners, &FactCache),
     sum: &mut RecursePlan,
 ) -> Result<(), Halt> {
-    let name = join_path(&source.root, below);
-    let name = name.trim_start_matches('/');
-    let (bytes, secret) = source_content(call, name, facts)?;
+    let name = source.path(below);
+    let (bytes, secret) = source_content(call, &name, facts)?;
     let keeps = call
         .text("file_mode")?
         .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
     let mode = if keeps {
-        source_mode(call, &FileSource::Tree(name.to_owned()), facts)?
+        source_mode(call, &FileSource::Tree(name), facts)?
     } else {
         call.mode("file_mode")?
             .or(mode_of_secret(secret, facts.target(full)?))

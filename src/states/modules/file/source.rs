@@ -17,7 +17,7 @@ use crate::value::{Map, Secrets};
 /// A location that content is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileSource {
-    /// A path in the state tree (`salt://`).
+    /// A path in the state tree (`salt://`), perhaps with its environment (`?saltenv=`).
     Tree(String),
     /// A path on the machine (`file://` or no scheme).
     Machine(String),
@@ -57,8 +57,7 @@ impl FileSource {
     /// Parses an address. Text without a known scheme is a path on the machine.
     pub(super) fn parse(written: &str) -> Self {
         if let Some(rest) = written.strip_prefix("salt://") {
-            let path = rest.split_once("?saltenv=").map_or(rest, |(path, _)| path);
-            return Self::Tree(path.trim_start_matches('|').to_owned());
+            return Self::Tree(rest.trim_start_matches('|').to_owned());
         }
         if let Some(path) = written.strip_prefix("file://") {
             return Self::Machine(path.to_owned());
@@ -72,9 +71,6 @@ impl FileSource {
         Self::Machine(written.to_owned())
     }
 }
-
-/// The name of the environment in messages; others do not exist.
-pub(super) const DEFAULT_SALTENV: &str = "base";
 
 /// Returns the source of a state, or the first of several sources that exists; None if the state names
 /// none.
@@ -179,6 +175,7 @@ pub(in crate::states::modules) fn render_source(
         &TemplateRequest {
             text: &decode(text),
             path,
+            env: call.context.roots.env(),
             context,
         },
         facts,

@@ -98,7 +98,7 @@ fn to_jinja(json: &Json) -> minijinja::Value {
 fn world() -> ModuleContext {
     ModuleContext {
         id: "golden".into(),
-        roots: Arc::new(Tree(folder().join("root"))),
+        roots: Arc::new(Tree(folder().join("root"))).into(),
         renderer: Arc::new(Renderer),
         grains: to_value(&json!({"role": "web", "lines": ["g1", "g2"]})),
         pillar: to_value(&json!({

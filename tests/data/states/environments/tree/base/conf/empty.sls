@@ -1,0 +1,1 @@
+#!stateconf yaml . jinja

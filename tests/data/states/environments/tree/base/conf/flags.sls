@@ -1,0 +1,6 @@
+#!stateconf -Gs yaml . jinja
+.first:
+  test.nop: []
+second:
+  test.nop:
+    - name: own name

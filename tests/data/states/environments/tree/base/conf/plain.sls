@@ -1,0 +1,6 @@
+include:
+  - conf.own
+after:
+  test.nop:
+    - require:
+      - stateconf: conf.own::goal

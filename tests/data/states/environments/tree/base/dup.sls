@@ -1,0 +1,3 @@
+include:
+  - dev: dup
+dup: test.nop

@@ -1,0 +1,6 @@
+include:
+  - dev: only
+extend:
+  only-dev:
+    test:
+      - name: extended

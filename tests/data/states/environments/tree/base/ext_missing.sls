@@ -1,0 +1,6 @@
+include:
+  - dev: only
+extend:
+  nothing:
+    test:
+      - name: extended

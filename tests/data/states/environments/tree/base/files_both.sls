@@ -1,0 +1,3 @@
+include:
+  - files
+  - dev: files

@@ -1,0 +1,1 @@
+g-x-base: test.nop

@@ -1,0 +1,4 @@
+include:
+  - dev: only
+  - a
+inc: test.nop

@@ -1,0 +1,3 @@
+include:
+  - _xenv: only
+inc: test.nop

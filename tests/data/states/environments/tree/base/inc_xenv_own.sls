@@ -1,0 +1,3 @@
+include:
+  - _xenv: a
+inc: test.nop

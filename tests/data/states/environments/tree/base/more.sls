@@ -1,0 +1,2 @@
+base:
+  'golden': [inc_dev]

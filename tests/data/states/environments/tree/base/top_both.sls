@@ -1,0 +1,5 @@
+base:
+  '*': [a]
+  'golden': [second]
+dev:
+  '*': [only]

@@ -1,0 +1,3 @@
+include: ['tops.*']
+base:
+  '*': [a]

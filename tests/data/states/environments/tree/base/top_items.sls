@@ -1,0 +1,5 @@
+base:
+  '*':
+    - a
+    - dev: only
+    - nope: x

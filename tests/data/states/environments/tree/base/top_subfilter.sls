@@ -1,0 +1,5 @@
+base:
+  '*':
+    - a
+    - subfilter:
+        'golden': [second]

@@ -1,0 +1,3 @@
+base:
+  '*': [a, second]
+  'golden': [second, a]

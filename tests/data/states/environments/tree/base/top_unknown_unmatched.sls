@@ -1,0 +1,4 @@
+nope:
+  'other': [a]
+base:
+  '*': [a]

@@ -1,0 +1,6 @@
+prod:
+  '*': [inc_xenv]
+base:
+  '*': [a]
+dev:
+  '*': [a]

@@ -1,0 +1,4 @@
+base:
+  '*': [inc_xenv_own]
+dev:
+  '*': [a]

@@ -1,0 +1,4 @@
+include: [more]
+base:
+  '*': [second]
+  'golden': [a]

@@ -1,0 +1,1 @@
+shadowed: test.nop

@@ -1,0 +1,4 @@
+{% from "lib.jinja" import origin %}
+a-dev:
+  test.show_notification:
+    - text: "{{ saltenv }} {{ sls }} {{ origin() }}"

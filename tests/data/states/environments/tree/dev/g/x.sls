@@ -1,0 +1,1 @@
+g-x-dev: test.nop

@@ -1,0 +1,1 @@
+g-y-dev: test.nop

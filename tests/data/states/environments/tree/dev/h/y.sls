@@ -1,0 +1,1 @@
+h-y-dev: test.nop

@@ -1,0 +1,4 @@
+include:
+  - a
+  - .pack
+inc: test.nop

@@ -1,0 +1,1 @@
+only-dev: test.nop

@@ -1,0 +1,1 @@
+part: test.nop

@@ -1,0 +1,4 @@
+base:
+  '*': [second]
+dev:
+  '*': [a]

@@ -1,0 +1,3 @@
+include: ['pack.t']
+dev:
+  '*': [a]

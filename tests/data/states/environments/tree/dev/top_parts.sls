@@ -1,0 +1,7 @@
+base:
+  '*': [second]
+  'g*': [a]
+dev:
+  '*': [a]
+prod:
+  '*': [p]

@@ -1,0 +1,3 @@
+a-dynamic:
+  test.show_notification:
+    - text: '{{ saltenv }}'

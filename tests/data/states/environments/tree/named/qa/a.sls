@@ -1,0 +1,3 @@
+a-named:
+  test.show_notification:
+    - text: '{{ saltenv }}'

@@ -1,0 +1,1 @@
+p-prod: test.nop

@@ -1,0 +1,6 @@
+dev:
+  '*': [only, a]
+prod:
+  'os:*':
+    - match: grain
+    - p
