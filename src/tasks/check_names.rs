@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::check::{TemplateFile, placed_steps};
+use super::placed_steps::{TemplateFile, placed_steps};
 use super::{EnvSettings, StepAction, Task, TaskStep, TemplateText};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::expr::{Fact, facts, raw_template_facts};

@@ -23,6 +23,7 @@ mod local_pattern;
 mod max_fail;
 mod options;
 mod overridden_hosts;
+mod placed_steps;
 mod read_options;
 mod read_step;
 mod read_transfer;
