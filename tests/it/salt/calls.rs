@@ -72,7 +72,7 @@ h:
   file.recurse:
     - name: /h
     - source: salt://h
-    - keep_symlinks: true
+    - merge: true
     - force_symlinks: false
   cmd.run:
     - unles: 'true'
@@ -95,7 +95,7 @@ fn wrong_calls_and_requisites_are_told_at_once_in_both_orderings() {
     19: `file.line` has no argument `contents` (state `d` in SLS `main`) | did you mean `content`?
     23: the state function `docker_container.running` of state `f` in SLS `main` is one of Salt's that this program does not have | remove the state, or do the same with a state that exists here, such as `cmd.run`; docs/states.md has the list
     27: `file.absent` has no argument `onlyfi` (state `g` in SLS `main`) | did you mean `onlyif`?
-    33: the argument `keep_symlinks` of `file.recurse` is not supported (state `h` in SLS `main`) | -
+    33: the argument `merge` of `file.recurse` is not supported (state `h` in SLS `main`) | -
     36: `cmd.run` has no argument `unles` (state `h` in SLS `main`) | did you mean `unless`?
     21: `git.latest` needs the argument `target` (state `e` in SLS `main`) | -
     ");
