@@ -68,6 +68,7 @@ strace|test|strace|the system calls of commands that only read are checked
 nc|test|netcat-openbsd|a proxy command of a test is nc
 age|test|age|files of age are exchanged with the real age
 openssl|test|openssl|a test server needs a TLS certificate
+gpg|test|gnupg|state files contain messages for the real GnuPG
 cron|test|cron|the real cron runs the crontab of a project
 systemd-analyze|test|systemd|units are checked by systemd
 msmtp|test|msmtp|mails reach the mail server of a test through a real sendmail

@@ -75,8 +75,11 @@ pub(super) fn tree_path(env: &str, path: &str) -> String {
     }
 }
 
+/// An environment with its folders, as the inputs name them.
+type DeclaredRoots = (Arc<str>, Vec<String>);
+
 /// The folders of each environment that the inputs name.
-fn declared_roots(inputs: &Map) -> Result<Vec<(Arc<str>, Vec<String>)>, String> {
+fn declared_roots(inputs: &Map) -> Result<Vec<DeclaredRoots>, String> {
     let given = |key: &str| inputs.get(key).filter(|value| !value.is_null());
     let (root, roots) = (given("file_root"), given("file_roots"));
     let folder = |value: &Value, key: &str| {

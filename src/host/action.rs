@@ -114,6 +114,10 @@ impl PromptAnswer {
 ///
 /// The command inherits nothing from the process that runs it. [`Debug`] shows no secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each field is a separate option"
+)]
 pub struct Command {
     pub program: Program,
     /// The working directory. On another machine a relative or empty path starts at the user's

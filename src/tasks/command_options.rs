@@ -6,6 +6,10 @@ use super::TemplateText;
 
 /// The options with which a command runs.
 #[derive(Debug, Clone, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each field is a separate option"
+)]
 pub struct CommandOptions {
     /// The exit codes that mean success. Empty if only 0 does.
     pub ok_codes: Vec<i32>,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::failure::{TaskFailure, TaskFailureKind};
-use super::run_state::RegisteredResult;
+use super::run_state::{HostTaskRun, RegisteredResult};
 use super::template::template_context;
 use super::{TaskEngine, TaskStep, TemplateText};
 use crate::expr::{Context, Error, Vars};
@@ -159,38 +159,8 @@ impl TaskEngine {
         let mut vars = self.shared_vars(batch, self.runs[id].env);
         let run = &self.runs[id];
         let batch = &self.batches[batch];
-        let env = &self.envs[run.env];
         let result_name: Arc<str> = RESULT.into();
-        let mut facts: Vec<(&str, Value)> = Vec::with_capacity(5);
-        if let Some(host_string) = run.target() {
-            let parts = HostParts::parse(host_string);
-            let login = self
-                .services
-                .roles
-                .host_login(host_string)
-                .unwrap_or_default();
-            let user = parts.user.or(login.user).or_else(|| env.user.clone());
-            let user = user.unwrap_or_else(|| self.options.local_user.clone());
-            let port = parts.port.and_then(|port| port.parse::<u16>().ok());
-            let port = port
-                .or(login.port)
-                .or(env.connection.port)
-                .or(self.options.port)
-                .unwrap_or(DEFAULT_PORT);
-            let host = login.name.or(parts.host).unwrap_or_default();
-            facts.push(("host_string", Value::str(Arc::clone(host_string))));
-            facts.push(("host", host.into()));
-            facts.push(("user", user.into()));
-            facts.push(("port", i64::from(port).into()));
-            if let Some(data) = self.services.roles.host_data(host_string) {
-                facts.push(("data", data.data()));
-            }
-        } else {
-            facts.push(("host_string", Value::Null));
-            facts.push(("host", Value::Null));
-            facts.push(("user", self.options.local_user.as_str().into()));
-        }
-        for (name, value) in facts {
+        for (name, value) in self.facts(run) {
             let is_argument = |(given, _): &(Arc<str>, Value)| **given == *name;
             if !batch.arguments.named.iter().any(is_argument) {
                 vars.set(name, value);
@@ -221,6 +191,41 @@ impl TaskEngine {
             }
         }
         template_context(vars, &batch.task.folder)
+    }
+
+    /// Returns the facts of a host and its login, as templates see them.
+    fn facts(&self, run: &HostTaskRun) -> Vec<(&'static str, Value)> {
+        let env = &self.envs[run.env];
+        let mut facts = Vec::with_capacity(5);
+        if let Some(host_string) = run.target() {
+            let parts = HostParts::parse(host_string);
+            let login = self
+                .services
+                .roles
+                .host_login(host_string)
+                .unwrap_or_default();
+            let user = parts.user.or(login.user).or_else(|| env.user.clone());
+            let user = user.unwrap_or_else(|| self.options.local_user.clone());
+            let port = parts.port.and_then(|port| port.parse::<u16>().ok());
+            let port = port
+                .or(login.port)
+                .or(env.connection.port)
+                .or(self.options.port)
+                .unwrap_or(DEFAULT_PORT);
+            let host = login.name.or(parts.host).unwrap_or_default();
+            facts.push(("host_string", Value::str(Arc::clone(host_string))));
+            facts.push(("host", host.into()));
+            facts.push(("user", user.into()));
+            facts.push(("port", i64::from(port).into()));
+            if let Some(data) = self.services.roles.host_data(host_string) {
+                facts.push(("data", data.data()));
+            }
+        } else {
+            facts.push(("host_string", Value::Null));
+            facts.push(("host", Value::Null));
+            facts.push(("user", self.options.local_user.as_str().into()));
+        }
+        facts
     }
 
     /// Returns the variables that all hosts of a task share, from a cache if possible.

@@ -103,14 +103,17 @@ fn theirs(file: &Path, host: &str) -> Result<Answer, String> {
     // The words of `PubkeyAuthentication` say which extension of the protocol is used.
     let pubkey = answer.get_mut("pubkeyauthentication").unwrap();
     if ["unbound", "host-bound"].contains(&pubkey.as_str()) {
-        *pubkey = "true".to_owned();
+        "true".clone_into(pubkey);
     }
     Ok(answer)
 }
 
 /// The algorithms that `ssh` has for an option, and those that it uses by default.
-fn algorithms(option: &'static str) -> &'static (Vec<String>, Vec<String>) {
-    static KNOWN: OnceLock<BTreeMap<&str, (Vec<String>, Vec<String>)>> = OnceLock::new();
+type Algorithms = (Vec<String>, Vec<String>);
+
+/// Asks `ssh` for the algorithms of an option, once.
+fn algorithms(option: &'static str) -> &'static Algorithms {
+    static KNOWN: OnceLock<BTreeMap<&str, Algorithms>> = OnceLock::new();
     let known = KNOWN.get_or_init(|| {
         let says = |words: &[&str]| {
             let output = Command::new("ssh")

@@ -1,6 +1,6 @@
 //! The folders with state files, by environment, from the options and the configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -20,7 +20,7 @@ pub(in crate::cli) fn state_roots(
     configured: Option<&Value>,
 ) -> Result<IndexMap<Arc<str>, Vec<PathBuf>>, Failure> {
     let mut roots: IndexMap<Arc<str>, Vec<PathBuf>> = IndexMap::new();
-    for (env, folder) in named.iter().map(split_root) {
+    for (env, folder) in named.iter().map(|it| split_root(it)) {
         roots.entry(env).or_default().push(folder);
     }
     for (env, folders) in configured.and_then(Value::as_map).into_iter().flatten() {
@@ -41,10 +41,10 @@ pub(in crate::cli) fn state_roots(
 }
 
 /// Splits `ENV=DIR`. A text with a slash or a dot before the equals sign is a folder of `base`.
-pub(in crate::cli) fn split_root(written: &PathBuf) -> (Arc<str>, PathBuf) {
+pub(in crate::cli) fn split_root(written: &Path) -> (Arc<str>, PathBuf) {
     let is_env = |env: &str| !env.is_empty() && !env.contains(['/', '.']);
     match written.to_str().and_then(|text| text.split_once('=')) {
         Some((env, folder)) if is_env(env) => (env.into(), PathBuf::from(folder)),
-        _ => (BASE_ENV.into(), written.clone()),
+        _ => (BASE_ENV.into(), written.to_path_buf()),
     }
 }

@@ -1,4 +1,4 @@
-//! The programs of this machine that state files need: GnuPG, and Python in the sandbox of the project's programs.
+//! The programs of this machine that state files need: `GnuPG`, and Python in the sandbox of the project's programs.
 
 use crate::project::{PythonSandbox, Trust, last_line};
 use crate::states::{PythonStates, RenderPrograms};

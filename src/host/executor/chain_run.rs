@@ -549,8 +549,8 @@ fn describe_count(verb: &str, count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::UnhandledPolicy;
     use crate::host::{Address, Destination, RunOutput, Secret};
-    use crate::host::{BecomeUser, CustomExecutor, UnhandledPolicy};
 
     fn chain(executors: Vec<ChainExecutor>) -> Arc<ExecutorChain> {
         Arc::new(ExecutorChain::new(executors))

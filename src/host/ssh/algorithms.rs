@@ -131,15 +131,15 @@ pub(super) fn setting_for(kind: &AlgorithmKind, theirs: &[String]) -> Option<Str
     let (option, known): (&str, Vec<&str>) = match kind {
         AlgorithmKind::Kex => {
             let all = kex::ALL_KEX_ALGORITHMS.iter();
-            ("KexAlgorithms", all.map(|name| name.as_ref()).collect())
+            ("KexAlgorithms", all.map(AsRef::as_ref).collect())
         }
         AlgorithmKind::Cipher => {
             let all = cipher::ALL_CIPHERS.iter();
-            ("Ciphers", all.map(|name| name.as_ref()).collect())
+            ("Ciphers", all.map(AsRef::as_ref).collect())
         }
         AlgorithmKind::Mac => {
             let all = mac::ALL_MAC_ALGORITHMS.iter();
-            ("MACs", all.map(|name| name.as_ref()).collect())
+            ("MACs", all.map(AsRef::as_ref).collect())
         }
         AlgorithmKind::Key | AlgorithmKind::Compression => return None,
     };

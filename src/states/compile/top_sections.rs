@@ -81,7 +81,7 @@ fn read_entries(pattern: &str, node: &Node, problems: &mut Diagnostics) -> Vec<T
                 Some(matcher) => entries.push(TopEntry::Match(matcher)),
                 None => report(problems, format!("unknown matcher `{word}`"), item.span()),
             }
-        } else if let Some((env, entry)) = item.as_map().and_then(|map| map.iter().last())
+        } else if let Some((env, entry)) = item.as_map().and_then(|map| map.iter().next_back())
             && let Some(name) = entry.value.as_str()
         {
             entries.push(TopEntry::SlsOf {

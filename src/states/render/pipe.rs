@@ -4,6 +4,10 @@ use super::stateconf::StateconfOptions;
 
 /// The renderers of a state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each field is a separate renderer"
+)]
 pub(super) struct RenderPipe {
     pub(super) jinja: bool,
     pub(super) json: bool,

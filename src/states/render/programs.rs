@@ -1,4 +1,4 @@
-//! The port to programs on this machine that state files need: GnuPG, and Python for state files that are programs.
+//! The port to programs on this machine that state files need: `GnuPG`, and Python for state files that are programs.
 
 use crate::value::{Map, Value};
 

@@ -135,8 +135,7 @@ pub(super) fn process(
     let mut data = Mapping::default();
     for (key, entry) in root.as_map().into_iter().flatten() {
         let value = match &**key {
-            "include" => relative_entries(&entry.value, sls)?,
-            "exclude" => relative_entries(&entry.value, sls)?,
+            "include" | "exclude" => relative_entries(&entry.value, sls)?,
             _ => full_form(&entry.value),
         };
         data.insert(Arc::clone(key), MapEntry::new(entry.key_span, value));
@@ -282,9 +281,7 @@ fn module_of(state: &str) -> &str {
 
 fn declarations(data: &Mapping) -> impl Iterator<Item = (&Arc<str>, &MapEntry)> {
     let is_id = |id: &str| !DECLARATIONS.contains(&id) && !id.starts_with("__");
-    data.iter()
-        .filter(move |(id, _)| is_id(id))
-        .map(|(id, entry)| (id, entry))
+    data.iter().filter(move |(id, _)| is_id(id))
 }
 
 /// Adds the state that the first state of the file requires.

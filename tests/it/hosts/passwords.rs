@@ -142,11 +142,7 @@ fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     assert_eq!(sudoer.refusals(), 1);
     // No answer follows for the second host either, so nothing is left to be tried there.
     let run = answered(&env, "", &["wrong"], &words(&["-w"])).exits(1);
-    assert_eq!(
-        run.stderr.matches("sudo password of").count() > 1,
-        true,
-        "{run}"
-    );
+    assert!(run.stderr.matches("sudo password of").count() > 1, "{run}");
     assert_eq!(sudoer.refusals(), 2);
     let state = over("state", &sshd, 2, &sudoer.person.0);
     let mut state = with(state, &["-i", &key, "--sudo", "--approve"]);

@@ -113,7 +113,7 @@ fn a_raw_command_works_for_accounts_without_a_posix_shell() {
                 run(&["--", "show version"]).exits(1);
             }
             Some("nologin") => {
-                says_anywhere(&run(&["--raw", "--", "id"]).exits(1), "not available")
+                says_anywhere(&run(&["--raw", "--", "id"]).exits(1), "not available");
             }
             _ => {
                 says_anywhere(&run(&["--raw", "--", "git-upload-pack 'none'"]), "'none'");

@@ -1,4 +1,4 @@
-//! The renderers of state files that use programs of this machine: GnuPG and Python.
+//! The renderers of state files that use programs of this machine: `GnuPG` and Python.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,7 +8,7 @@ use crate::support::TestEnv;
 
 const SECRET: &str = "hush-hush 42";
 
-/// Encrypts a text with a new key in a home folder of GnuPG.
+/// Encrypts a text with a new key in a home folder of `GnuPG`.
 fn encrypted(home: &std::path::Path, text: &str) -> String {
     fs::create_dir(home).unwrap();
     fs::set_permissions(home, fs::Permissions::from_mode(0o700)).unwrap();

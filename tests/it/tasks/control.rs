@@ -6,9 +6,8 @@ use crate::support::TestEnv;
 
 use super::task::env;
 
-#[test]
-fn steps_repeat_branch_and_recover() {
-    let env = env(r#"
+/// Tasks with every kind of control flow.
+const CONTROL_FLOW: &str = r#"
 env:
   vars: {users: [ann, bob]}
 tasks:
@@ -57,7 +56,11 @@ tasks:
       - block: [{abort: enough}]
         rescue: [{echo: never}]
         always: [{echo: cleaned}]
-"#);
+"#;
+
+#[test]
+fn steps_repeat_branch_and_recover() {
+    let env = env(CONTROL_FLOW);
     let run = env.unfurl(["task", "all"]).succeeds();
     insta::assert_snapshot!(run.stdout.replace("[<local-only>] ", ""), @r"
     hello ann
@@ -146,9 +149,8 @@ tasks:
     assert!(!env.work().join("ran").exists());
 }
 
-#[test]
-fn names_roles_and_files_are_checked_before_anything_runs() {
-    let env = env(r#"
+/// Tasks with mistakes that are found before anything runs.
+const MISTAKES: &str = r#"
 tasks:
   bad:
     steps:
@@ -165,7 +167,11 @@ tasks:
     steps:
       - {local: "echo built > built"}
       - {put: {src: built, dest: '{{ vars.to }}'}, when: "false"}
-"#);
+"#;
+
+#[test]
+fn names_roles_and_files_are_checked_before_anything_runs() {
+    let env = env(MISTAKES);
     let run = env.unfurl(["task", "bad"]);
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @r#"

@@ -42,13 +42,8 @@ fn a_fabfile_becomes_tasks_that_run_on_real_hosts() {
     ");
 }
 
-#[test]
-fn a_fabfile_of_fabric_2_becomes_tasks() {
-    requires!("python3");
-    let env = TestEnv::new();
-    env.write(
-        "fabfile.py",
-        r#"
+/// A fabfile of Fabric 2.
+const FABRIC_2: &str = r#"
 from fabric import task, Connection, SerialGroup
 
 @task(hosts=["web1", "web2"])
@@ -63,8 +58,13 @@ def deploy(c, rev="HEAD"):
     print(n.stdout)
     SerialGroup("a", "b").run("true")
     c.forward_local(8080)
-"#,
-    );
+"#;
+
+#[test]
+fn a_fabfile_of_fabric_2_becomes_tasks() {
+    requires!("python3");
+    let env = TestEnv::new();
+    env.write("fabfile.py", FABRIC_2);
     let run = env
         .unfurl(["task", "import", "fabfile.py", "--dryrun"])
         .succeeds();
