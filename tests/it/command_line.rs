@@ -329,7 +329,7 @@ fn completion_is_silent_without_an_ensemble_and_with_a_broken_one() {
     assert_eq!(bash(&env, "unfurl deploy -i "), [""; 0]);
     assert_eq!(bash(&env, "unfurl plan --dry"), ["--dryrun"]);
     env.write("tasks.yaml", "a: [");
-    assert_eq!(bash(&env, "unfurl task "), [""; 0]);
+    assert_eq!(bash(&env, "unfurl task "), ["import"]);
 }
 
 #[test]

@@ -30,7 +30,7 @@ use crate::value::{Map, Value};
 /// `role`, `roles` and `exclude_hosts` replace the hosts of the task. The words after `--` are a
 /// command that runs after the tasks.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(in crate::cli) struct TaskArgs {
     #[command(subcommand)]
     action: Option<TaskCommand>,

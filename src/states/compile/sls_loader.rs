@@ -1,7 +1,7 @@
 //! Loads SLS files: renders each requested file and its includes exactly once and collects their content as
 //! high data (S3–S6).
 //!
-//! Entry: [`SlsLoader::add`], then [`SlsLoader::finish`]; called by the compile pipeline. Facts that
+//! Entry: [`SlsLoader::add_all`], then [`SlsLoader::finish`]; called by the compile pipeline. Facts that
 //! templates need are collected in `needs`.
 
 use std::collections::BTreeMap;
