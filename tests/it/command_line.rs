@@ -263,7 +263,7 @@ fn bash_completes_the_names_of_the_project() {
         ("unfurl deploy --var input_region ", &[]),
         ("unfurl run -i web --operation ", &["Standard.configure"]),
         ("unfurl plan --workflow undep", &["undeploy"]),
-        ("unfurl task ", &["backup", "restore"]),
+        ("unfurl task ", &["import", "backup", "restore"]),
         ("unfurl run --hosts-file hosts.yaml -H al", &["alpha"]),
         (
             "unfurl run --hosts-file hosts.yaml -H alpha,b",

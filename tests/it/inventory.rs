@@ -93,7 +93,7 @@ fn a_program_lists_hosts_only_if_it_is_trusted() {
         .succeeds()
         .prints(&["a"]);
     env.write("hosts.sh", "#!/bin/sh\necho oops >&2\nexit 3\n");
-    let run = list(&env, &paths, &["--allow", "inventory"]).exits(1);
+    let run = list(&env, &paths, &["--allow", "inventory"]).exits(64);
     run.says(&["`hosts.sh --list`: exit code 3: oops"]);
 }
 

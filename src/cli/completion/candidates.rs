@@ -113,7 +113,8 @@ mod tests {
         assert_eq!(texts("unfurl lock br"), ["break"]);
         assert_eq!(texts("unfurl deploy --appr"), ["--approve"]);
         assert_eq!(texts("unfurl deploy --output "), ["text", "json", "none"]);
-        assert_eq!(texts("unfurl run -H a --sud"), ["--sudo"]);
+        let sudo = ["--sudo", "--sudo-password-file", "--sudo-password-command"];
+        assert_eq!(texts("unfurl run -H a --sud"), sudo);
         assert_eq!(texts("unfurl run --operat"), ["--operation"]);
         assert_eq!(texts("unfurl completions z"), ["zsh"]);
         assert_eq!(texts("unfurl man depl"), ["deploy"]);

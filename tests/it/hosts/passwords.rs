@@ -132,7 +132,7 @@ fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     let words = |more: &[&str]| {
         let words = over("run", &sshd, 2, &sudoer.person.0);
         with(
-            with(words, &["--sudo", "-i", &key]),
+            with(words, &["--sudo", "--no-stdin", "-i", &key]),
             &[more, &["--", "id -u"]].concat(),
         )
     };
