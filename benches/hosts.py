@@ -3,6 +3,7 @@
 import os
 import pwd
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -143,8 +144,8 @@ def commands(place):
 def files(place):
     hosts = addresses(5)
     source = os.path.join(place.folder, "source")
-    with open(source, "wb") as file:
-        file.write(os.urandom(50 << 20))
+    # Another program writes the file: the memory of this one would count as that of the programs that it starts.
+    subprocess.run(["sh", "-c", f"head -c {50 << 20} /dev/urandom >{source}"], check=True)
     for host in hosts:
         os.mkdir(os.path.join(place.folder, host))
     put = place.unfurl(["put"], hosts, [source, os.path.join(place.folder, "put")])
