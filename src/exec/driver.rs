@@ -93,7 +93,7 @@ struct PasswordState {
     unanswered: Option<UnansweredAction>,
     /// Actions whose question waits until an answer to a question of the same kind was tried elsewhere.
     parked: VecDeque<UnansweredAction>,
-    /// Whether a trial has ended since the parked actions were looked at.
+    /// True if a trial has ended since the parked actions were looked at.
     has_trial_ended: bool,
 }
 

@@ -268,9 +268,7 @@ impl LocalCommand {
         }
         let file = find_executable(&self.command)?;
         let argv = self.command.program.argv();
-        let has_input = self.command.stdin.is_some()
-            || self.command.program_input.is_some()
-            || !self.command.answers.is_empty();
+        let has_input = self.command.has_input() || !self.command.answers.is_empty();
         let mut command = std::process::Command::new(file);
         command
             .arg0(&argv[0])

@@ -281,6 +281,11 @@ impl Command {
         self.capture_limit = DEFAULT_CAPTURE_LIMIT.min(limit);
     }
 
+    /// Returns true if the command has an input of its own: bytes, or the input of this program.
+    pub fn has_input(&self) -> bool {
+        self.stdin.is_some() || self.program_input.is_some()
+    }
+
     /// Returns the buffers of stdout and stderr.
     pub(crate) fn capture_buffers(&self) -> (CaptureBuffer, CaptureBuffer) {
         let budget = CaptureBudget::new(self.total_capture_limit);

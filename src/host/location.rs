@@ -205,7 +205,7 @@ pub enum HostKeyPolicy {
 pub struct Identities {
     /// The methods to try, in order.
     pub methods: Vec<LoginMethod>,
-    /// Whether nothing is asked for the login, as `BatchMode` of `ssh_config` says.
+    /// True if nothing is asked for the login, as `BatchMode` of `ssh_config` says.
     pub is_batch: bool,
     /// The socket of the SSH agent; none to use no agent.
     pub agent: Option<PathBuf>,

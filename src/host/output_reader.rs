@@ -204,8 +204,7 @@ impl<'a> OutputReader<'a> {
         let prompt_wait = sleep(PROMPT_WAIT);
         tokio::pin!(prompt_wait);
         loop {
-            let has_input = self.command.stdin.is_some() || self.command.program_input.is_some();
-            let is_input_due = !self.is_input_sent && has_input;
+            let is_input_due = !self.is_input_sent && self.command.has_input();
             let event = tokio::select! {
                 event = channel_io.next_event() => event,
                 () = sleep(DRAIN_TIMEOUT), if exit.is_some() => {

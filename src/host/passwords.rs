@@ -51,6 +51,26 @@ impl<K: std::hash::Hash + Eq> Tiers<K> {
     }
 }
 
+impl Tiers<String> {
+    /// Returns the password of a host.
+    ///
+    /// The order is: an accepted answer for the host, its entry in a file of tasks, its own setting, the newest answer or
+    /// option for all hosts, and the default of the file of tasks (F49).
+    fn of_host<'a>(
+        &'a self,
+        destination: &Destination,
+        own: Option<&'a Secret>,
+        (stated_by_host, stated): (&'a HashMap<String, Secret>, Option<&'a Secret>),
+    ) -> Option<&'a Secret> {
+        let accepted = self.by_key.get(&destination.address.to_string());
+        accepted
+            .or_else(|| StatedPasswords::of_host(stated_by_host, destination))
+            .or(own)
+            .or(self.default.as_ref())
+            .or(stated)
+    }
+}
+
 /// The passwords that a file of tasks states, for all hosts and for single ones (F49, F51).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatedPasswords {
@@ -208,19 +228,14 @@ impl Passwords {
     }
 
     /// Returns the login password of a host.
-    ///
-    /// The order is: an accepted answer for the host, its entry in `stated`, its own setting, the newest answer or
-    /// option for all hosts, and the default of `stated` (F49).
     fn login<'a>(
         &'a self,
         destination: &'a Destination,
         stated: &'a StatedPasswords,
     ) -> Option<&'a Secret> {
-        let own = self.login.by_key.get(&destination.address.to_string());
-        own.or_else(|| StatedPasswords::of_host(&stated.login_by_host, destination))
-            .or(destination.identities.password.as_ref())
-            .or(self.login.default.as_ref())
-            .or(stated.login.as_ref())
+        let own = destination.identities.password.as_ref();
+        let stated = (&stated.login_by_host, stated.login.as_ref());
+        self.login.of_host(destination, own, stated)
     }
 
     /// Returns the `sudo` password of a host, in the same order; at last, the login password is tried (F51).
@@ -229,11 +244,9 @@ impl Passwords {
         destination: &'a Destination,
         stated: &'a StatedPasswords,
     ) -> Option<&'a Secret> {
-        let own = self.sudo.by_key.get(&destination.address.to_string());
-        own.or_else(|| StatedPasswords::of_host(&stated.sudo_by_host, destination))
-            .or(destination.sudo_password.as_ref())
-            .or(self.sudo.default.as_ref())
-            .or(stated.sudo.as_ref())
+        let own = destination.sudo_password.as_ref();
+        let stated = (&stated.sudo_by_host, stated.sudo.as_ref());
+        self.sudo.of_host(destination, own, stated)
     }
 
     /// Returns the destination with the known passwords filled in, also for its jump hosts.

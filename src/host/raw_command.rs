@@ -13,15 +13,13 @@ use tokio::time::timeout;
 use super::channel_io::{ChannelIo, CommandInput};
 use super::input_writer::forward_input;
 use super::output_reader::{OutputReader, ReadEnd};
-use super::request::wait_for_stop;
-use super::signals::CommandState;
+use super::request::{wait_for_end, wait_for_stop};
+use super::signals::{CommandState, SIGNAL_GRACE};
 use super::ssh::OpenShell;
 use super::transport::Transport;
 use super::{CallControl, Command, Exit, Program, RunOutput, StopLevel};
 use crate::text::quote_words;
 
-/// The time between a signal and the next, stronger one.
-const SIGNAL_GRACE: Duration = Duration::from_secs(5);
 /// The time in which a command ends after the last signal.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
@@ -110,7 +108,7 @@ impl RawCommand<'_> {
             let state = CommandState::default();
             let reading = reader.read(&mut channel_io, &state);
             let feeding = forward_input(input, self.command, call.program_input.as_ref(), chunks);
-            let stopping = self.wait_for_end(&mut stop);
+            let stopping = wait_for_end(self.command.time_limit, &mut stop);
             tokio::pin!(reading, feeding, stopping);
             let mut is_fed = false;
             loop {
@@ -142,20 +140,6 @@ impl RawCommand<'_> {
             stdout,
             stderr,
             elapsed: start.elapsed(),
-        }
-    }
-
-    /// Waits for the time limit or a cancellation.
-    async fn wait_for_end(&self, stop: &mut watch::Receiver<StopLevel>) -> Exit {
-        let too_long = async {
-            match self.command.time_limit {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = wait_for_stop(stop, StopLevel::Gently) => Exit::Cancelled,
-            () = too_long => Exit::TimedOut,
         }
     }
 }

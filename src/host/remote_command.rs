@@ -7,13 +7,12 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant as Moment, sleep_until};
 
 use super::channel_io::{ChannelIo, CommandInput};
 use super::input_writer::forward_input;
 use super::output_reader::{OutputReader, ReadEnd, StartReport};
 use super::program_input::InputTooLong;
-use super::request::wait_for_stop;
+use super::request::{wait_for_end, wait_for_stop};
 use super::script::{MARK_VARIABLE, loader_input};
 use super::signals::{CommandState, Signaller};
 use super::ssh::{Lease, OpenShell};
@@ -178,17 +177,7 @@ impl RunningCommand<'_> {
 
     /// Waits for the time limit or a cancellation, then sends SIGINT, SIGTERM and SIGKILL in turn.
     async fn terminate(&self, shared: &CommandState, mut stop: watch::Receiver<StopLevel>) -> Exit {
-        let limit = self.command.time_limit.map(|limit| Moment::now() + limit);
-        let too_long = async {
-            match limit {
-                Some(limit) => sleep_until(limit).await,
-                None => std::future::pending().await,
-            }
-        };
-        let why = tokio::select! {
-            () = wait_for_stop(&mut stop, StopLevel::Gently) => Exit::Cancelled,
-            () = too_long => Exit::TimedOut,
-        };
+        let why = wait_for_end(self.command.time_limit, &mut stop).await;
         self.signaller(shared).end(why.clone(), &mut stop).await;
         why
     }

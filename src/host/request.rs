@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Action, ExecutorChain, InputSpool, Location, ShellLogin, Stream};
+use super::{Action, ExecutorChain, Exit, InputSpool, Location, ShellLogin, Stream};
 
 /// A request to perform an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +76,27 @@ pub enum StopLevel {
     Gently,
     /// The action is killed without further delay.
     AtOnce,
+}
+
+/// Waits until a command has to end, and returns the reason: a stop is requested, or its time is over.
+pub(super) async fn wait_for_end(
+    limit: Option<Duration>,
+    stop: &mut watch::Receiver<StopLevel>,
+) -> Exit {
+    tokio::select! {
+        () = wait_for_stop(stop, StopLevel::Gently) => Exit::Cancelled,
+        () = wait_for_limit(limit) => Exit::TimedOut,
+    }
+}
+
+/// Waits for the end of a time limit, from now on.
+///
+/// Never returns without a limit.
+pub(super) async fn wait_for_limit(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until a stop of at least this level is requested.

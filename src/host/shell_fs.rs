@@ -126,9 +126,7 @@ impl<'a> ShellFs<'a> {
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.
     pub(super) async fn kind(&self, path: &str) -> Result<Option<TransferKind>, Error> {
         let text = format!("{KIND_FUNCTION}\nkind {}\n", quote_word(path));
-        let output = self
-            .run("inspect", path, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("inspect", path, &text).await?;
         let mut found = parse_kinds(&output.out);
         match found.pop() {
             None => Ok(None),
@@ -147,9 +145,7 @@ impl<'a> ShellFs<'a> {
             "{KIND_FUNCTION}\ncd -- {} || exit 1\nfor f in * .[!.]* ..?*; do kind \"./$f\"; done\n",
             quote_word(path)
         );
-        let output = self
-            .run("read", path, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("read", path, &text).await?;
         let mut all = Vec::new();
         for (name, kind) in parse_kinds(&output.out) {
             let name = name.strip_prefix("./").unwrap_or(&name).to_owned();
@@ -165,9 +161,7 @@ impl<'a> ShellFs<'a> {
     /// Makes a folder, unless it exists.
     pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
         let text = format!("mkdir -p -- {}\n", quote_word(path));
-        let output = self
-            .run("make", path, &text, ProgramStreams::default())
-            .await;
+        let output = self.run_script("make", path, &text).await;
         output.map(|_| ())
     }
 
@@ -235,9 +229,7 @@ impl<'a> ShellFs<'a> {
         }
         text.push_str("if command -v tar >/dev/null 2>&1; then echo tar; fi\n");
         let first = paths.first().map_or("", String::as_str);
-        let output = self
-            .run("make", first, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("make", first, &text).await?;
         Ok(output.out.starts_with(b"tar"))
     }
 
@@ -246,9 +238,7 @@ impl<'a> ShellFs<'a> {
         let path = quote_word(part);
         let text =
             format!("if [ -f {path} ] && [ ! -L {path} ]; then wc -c < {path}; else echo 0; fi\n");
-        let output = self
-            .run("inspect", part, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("inspect", part, &text).await?;
         let length = String::from_utf8_lossy(&output.out)
             .trim()
             .parse()
@@ -256,22 +246,15 @@ impl<'a> ShellFs<'a> {
         if length <= size {
             return Ok(length);
         }
-        self.run(
-            "write",
-            part,
-            &format!("rm -f -- {path}\n"),
-            ProgramStreams::default(),
-        )
-        .await?;
+        self.run_script("write", part, &format!("rm -f -- {path}\n"))
+            .await?;
         Ok(0)
     }
 
     /// Returns the SHA-256 digest of a file.
     pub(super) async fn digest(&self, path: &str) -> Result<String, Error> {
         let text = format!("{DIGEST_FUNCTION}\ndigest < {}\n", quote_word(path));
-        let output = self
-            .run("compare", path, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("compare", path, &text).await?;
         Ok(String::from_utf8_lossy(&output.out).trim().to_owned())
     }
 
@@ -298,9 +281,7 @@ impl<'a> ShellFs<'a> {
             "(cd 2>/dev/null && pwd -P); printf '\\0'; if [ -d {0} ]; then cd -- {0} && pwd -P; fi\n",
             quote_word(path)
         );
-        let output = self
-            .run("inspect", path, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("inspect", path, &text).await?;
         let text = String::from_utf8_lossy(&output.out).into_owned();
         let (home, folder) = text.split_once('\0').unwrap_or((&text, ""));
         let folder = Some(folder.trim_end_matches('\n').to_owned());
@@ -316,9 +297,7 @@ impl<'a> ShellFs<'a> {
             "cd -- {} && exec find . -xdev -mindepth 1 -print0\n",
             quote_word(folder)
         );
-        let output = self
-            .run("read", folder, &text, ProgramStreams::default())
-            .await?;
+        let output = self.run_script("read", folder, &text).await?;
         let text = String::from_utf8(output.out);
         let text = text.map_err(|_| Error::Name(folder.to_owned()))?;
         let paths = text.split('\0').filter(|path| !path.is_empty());
@@ -337,9 +316,18 @@ impl<'a> ShellFs<'a> {
                 "if [ -d {path} ] && [ ! -L {path} ]; then rmdir -- {path}; else rm -f -- {path}; fi || exit 1\n"
             ));
         }
-        self.run("delete in", folder, &text, ProgramStreams::default())
-            .await?;
+        self.run_script("delete in", folder, &text).await?;
         Ok(())
+    }
+
+    /// Runs a script that transfers no file.
+    async fn run_script(
+        &self,
+        what: &'static str,
+        path: &str,
+        text: &str,
+    ) -> Result<ProgramOutput, Error> {
+        self.run(what, path, text, ProgramStreams::default()).await
     }
 
     async fn run(

@@ -13,7 +13,7 @@ use super::transport::Transport;
 use super::{Exit, StopLevel};
 
 /// The time between a signal and the next, stronger one.
-const SIGNAL_GRACE: Duration = Duration::from_secs(5);
+pub(super) const SIGNAL_GRACE: Duration = Duration::from_secs(5);
 /// The time to wait for the command to end after the last signal.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::download_limits::DownloadLimits;
 use super::local_copy::{self, TransferCount};
 use super::mirror;
 use super::packed_upload::packs;
 use super::remote_fs::RemoteFs;
-use super::request::wait_for_stop;
+use super::request::{wait_for_limit, wait_for_stop};
 use super::sftp::Sftp;
 use super::shell_fs::{FsLogin, ShellFs};
 use super::ssh::Lease;
@@ -63,12 +63,7 @@ pub(super) async fn transfer_remotely(
         Action::Get(get) => get.time_limit,
         Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => None,
     };
-    let too_long = async {
-        match limit {
-            Some(limit) => sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
+    let too_long = wait_for_limit(limit);
     tokio::pin!(too_long);
     let login = login.map(|login| FsLogin {
         login: login.clone(),
@@ -169,8 +164,9 @@ async fn upload(
         return upload_path(remote_fs, programs, (&path, target), put).await;
     }
     if put.settings.mirror.is_some() {
-        let why = "a mirror needs a single folder, not a pattern".to_owned();
-        return Err(Error::Exit(Exit::Failed(why)));
+        return Err(mirror_refused(
+            "a mirror needs a single folder, not a pattern",
+        ));
     }
     // Several files go into a folder under their own names.
     remote_fs.make_folder(target).await?;
@@ -189,13 +185,9 @@ async fn upload_bytes(
     put: &Put,
 ) -> Result<TransferCount, Error> {
     if put.settings.mirror.is_some() {
-        return Err(Error::Exit(Exit::Failed(
-            "a mirror needs a folder, not a text".to_owned(),
-        )));
+        return Err(mirror_refused("a mirror needs a folder, not a text"));
     }
-    let is_folder =
-        target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
-    if is_folder {
+    if names_folder(remote_fs, target).await? {
         return Err(Error::NoName(put.target.clone()));
     }
     let place = remote_fs.canonical_path(target).await;
@@ -204,6 +196,15 @@ async fn upload_bytes(
         .put(source, &place, (put.mode, &put.settings))
         .await?;
     Ok(TransferCount::of_file(bytes))
+}
+
+/// Returns true for a target that ends with a slash or is a folder on the host.
+async fn names_folder(remote_fs: &RemoteFs<'_>, target: &str) -> Result<bool, Error> {
+    Ok(target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder))
+}
+
+fn mirror_refused(why: &str) -> Error {
+    Error::Exit(Exit::Failed(why.to_owned()))
 }
 
 /// Uploads a file or a folder.
@@ -221,13 +222,9 @@ async fn upload_path(
     };
     if let TransferKind::File { mode, size } = first.kind {
         if put.settings.mirror.is_some() {
-            return Err(Error::Exit(Exit::Failed(
-                "a mirror needs a folder, not a file".to_owned(),
-            )));
+            return Err(mirror_refused("a mirror needs a folder, not a file"));
         }
-        let is_folder =
-            target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder);
-        let place = if is_folder {
+        let place = if names_folder(remote_fs, target).await? {
             join_path(target, file_name(&first.path))
         } else {
             remote_fs.canonical_path(target).await

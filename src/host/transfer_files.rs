@@ -218,7 +218,7 @@ pub(super) struct NewFile {
     file: File,
     mode: NewFileMode,
     limits: Arc<DownloadLimits>,
-    /// Whether an incomplete file stays for a later transfer.
+    /// True if an incomplete file stays for a later transfer.
     is_resumable: bool,
 }
 

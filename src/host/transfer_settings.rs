@@ -10,11 +10,11 @@ use super::names::{NameError, check_user_name};
 pub struct PutSettings {
     /// The owner of the files: `user`, `user:group` or `:group`. None leaves them to the user who writes.
     pub owner: Option<String>,
-    /// Whether each file is compared by its SHA-256 digest before it gets its name.
+    /// True if each file is compared by its SHA-256 digest before it gets its name.
     pub verify: bool,
-    /// Whether an interrupted upload of a file goes on where it stopped.
+    /// True if an interrupted upload of a file goes on where it stopped.
     pub resume: bool,
-    /// Whether files of the target folder that the source lacks are deleted.
+    /// The treatment of files of the target folder that the source lacks. None leaves them.
     pub mirror: Option<Mirror>,
 }
 
@@ -22,9 +22,9 @@ pub struct PutSettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GetSettings {
-    /// Whether each file is compared by its SHA-256 digest before it gets its name.
+    /// True if each file is compared by its SHA-256 digest before it gets its name.
     pub verify: bool,
-    /// Whether an interrupted download of a file goes on where it stopped.
+    /// True if an interrupted download of a file goes on where it stopped.
     pub resume: bool,
 }
 
@@ -39,14 +39,14 @@ pub enum Mirror {
 }
 
 impl PutSettings {
-    /// Whether the files have to be written by shell programs, as SFTP cannot do all of it.
+    /// Returns true if the files have to be written by shell programs, as SFTP cannot do all of it.
     pub(super) fn needs_shell(&self) -> bool {
         self.owner.is_some() || self.verify || self.resume
     }
 }
 
 impl GetSettings {
-    /// Whether the files have to be read by shell programs, as SFTP cannot do all of it.
+    /// Returns true if the files have to be read by shell programs, as SFTP cannot do all of it.
     pub(super) fn needs_shell(&self) -> bool {
         self.verify || self.resume
     }

@@ -92,6 +92,22 @@ pub struct TaskStep {
     pub span: Span,
 }
 
+impl TaskStep {
+    /// Creates a step without conditions, repetitions and options.
+    pub(super) fn new(action: StepAction, span: Span) -> Self {
+        Self {
+            action,
+            condition: None,
+            for_each: None,
+            until: None,
+            register: None,
+            warn_only: false,
+            options: CommandOptions::default(),
+            span,
+        }
+    }
+}
+
 /// A list of steps. Runs share it with the definition of the task.
 pub type Steps = Arc<[TaskStep]>;
 
@@ -400,14 +416,8 @@ impl Tasks {
         folder: &Path,
     ) -> Arc<Task> {
         let step = TaskStep {
-            action: step_action,
-            condition: None,
-            for_each: None,
-            until: None,
-            register: None,
-            warn_only: false,
             options,
-            span: Span::NONE,
+            ..TaskStep::new(step_action, Span::NONE)
         };
         Arc::new(Task {
             steps: [step].into(),

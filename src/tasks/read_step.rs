@@ -6,7 +6,7 @@ use super::keys::{ACTION_KEYS, EXECUTE_KEYS, PROMPT_KEYS, STEP_KEYS};
 use super::read_options::{read_command_options, read_settings, read_settings_section};
 use super::read_transfer::{read_get, read_transfer};
 use super::{Block, ForEach, Steps, Until};
-use super::{CommandOptions, Execute, ScopeText, StepAction, TaskCall, TaskStep, TemplateText};
+use super::{Execute, ScopeText, StepAction, TaskCall, TaskStep, TemplateText};
 use crate::text::Pattern;
 use crate::value::Value;
 use crate::yaml::{Node, NodeKind};
@@ -14,16 +14,8 @@ use crate::yaml::{Node, NodeKind};
 /// Reads a step. A plain text is a command for the host.
 pub(super) fn read_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
     if let Some(text) = node.as_str() {
-        return Some(TaskStep {
-            action: StepAction::Run(TemplateText::new(text)),
-            condition: None,
-            for_each: None,
-            until: None,
-            register: None,
-            warn_only: false,
-            options: CommandOptions::default(),
-            span: node.span(),
-        });
+        let action = StepAction::Run(TemplateText::new(text));
+        return Some(TaskStep::new(action, node.span()));
     }
     if !fields.check_map(node, &STEP_KEYS) {
         return None;
@@ -68,16 +60,7 @@ fn within_settings(step: TaskStep, settings: super::EnvSettings) -> TaskStep {
         always: Steps::default(),
         settings: Some(settings),
     };
-    TaskStep {
-        action: StepAction::Block(Box::new(block)),
-        condition: None,
-        for_each: None,
-        until: None,
-        register: None,
-        warn_only: false,
-        options: CommandOptions::default(),
-        span,
-    }
+    TaskStep::new(StepAction::Block(Box::new(block)), span)
 }
 
 fn refuse_keys(fields: &mut FieldReader, node: &Node, keys: &[&str], of: &str) {
@@ -183,15 +166,10 @@ pub(super) fn has_action(node: &Node) -> bool {
 ///
 /// Conditions on such a task belong to the task.
 pub(super) fn read_inline_step(fields: &mut FieldReader, node: &Node) -> Option<TaskStep> {
+    let action = read_action(fields, node)?;
     Some(TaskStep {
-        action: read_action(fields, node)?,
-        condition: None,
-        for_each: None,
-        until: None,
-        register: None,
-        warn_only: false,
         options: read_command_options(fields, node),
-        span: node.span(),
+        ..TaskStep::new(action, node.span())
     })
 }
 

@@ -30,7 +30,7 @@ impl TemplateText {
         &self.text
     }
 
-    /// Whether the text has to be rendered.
+    /// Returns true if the text has to be rendered.
     pub fn is_template(&self) -> bool {
         self.is_template
     }

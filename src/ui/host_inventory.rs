@@ -22,7 +22,7 @@ const MAX_LINES: usize = 1_000_000;
 pub struct HostInventoryView<'a> {
     pub inventory: &'a Inventory,
     pub hosts: &'a [Arc<str>],
-    /// Whether the variables of hosts are shown in texts; JSON always has them.
+    /// True if the variables of hosts are shown in texts; JSON always has them.
     pub with_variables: bool,
 }
 

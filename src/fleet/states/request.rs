@@ -35,7 +35,7 @@ pub struct StatesSource {
     pub selection: StateSelection,
     /// The folders with state files, by environment. The first folder that contains a file wins.
     pub roots: IndexMap<Arc<str>, Vec<PathBuf>>,
-    /// Whether state files may be programs in Python (`--allow python`).
+    /// True if state files may be programs in Python (`--allow python`).
     pub allows_python: bool,
     /// The pillar that all machines share.
     pub pillar: Map,

@@ -185,16 +185,10 @@ impl CommandWrapper<'_> {
         let enter = "cd \"$1\" 2>/dev/null || cd /; shift; exec \"$@\"";
         let cwd = command.cwd.to_string_lossy().into_owned();
         let cwd = if cwd.is_empty() { "/".to_owned() } else { cwd };
-        let mut argv = ["chroot", root, DEFAULT_SHELL, "-c", enter, "sh", &cwd]
-            .map(String::from)
-            .to_vec();
-        argv.extend(command.program.argv());
-        let env = environment_with_secret(&command);
+        let words = ["chroot", root, DEFAULT_SHELL, "-c", enter, "sh", &cwd];
         Command {
-            program: Program::Argv(argv),
             cwd: "/".into(),
-            env,
-            ..command
+            ..behind(&words, command)
         }
     }
 
@@ -207,16 +201,7 @@ impl CommandWrapper<'_> {
             echo 'the executor `transactional_update` needs the program `transactional-update`, which this host does not have' >&2; \
             exit 127; }; \
             exec transactional-update --non-interactive --drop-if-no-change --no-selfupdate --continue --quiet run \"$@\"";
-        let mut argv = [DEFAULT_SHELL, "-c", begin, "sh"]
-            .map(String::from)
-            .to_vec();
-        argv.extend(command.program.argv());
-        let env = environment_with_secret(&command);
-        Command {
-            program: Program::Argv(argv),
-            env,
-            ..command
-        }
+        behind(&[DEFAULT_SHELL, "-c", begin, "sh"], command)
     }
 
     fn wrap(&self, command: Command, argv: Vec<String>, answers: Vec<PromptAnswer>) -> Command {
@@ -326,6 +311,18 @@ fn is_secret_shell(program: &Program) -> bool {
 /// Whether the program `env` takes `NAME=VALUE` for a variable, not for an option such as `-S`.
 fn is_env_operand(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && !name.contains('=')
+}
+
+/// Puts the words of a command line before a command.
+fn behind(words: &[&str], command: Command) -> Command {
+    let mut argv: Vec<String> = words.iter().map(ToString::to_string).collect();
+    argv.extend(command.program.argv());
+    let env = environment_with_secret(&command);
+    Command {
+        program: Program::Argv(argv),
+        env,
+        ..command
+    }
 }
 
 /// Returns the environment, plus the variable that carries a secret script, if needed.

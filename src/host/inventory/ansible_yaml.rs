@@ -15,8 +15,28 @@ pub(super) struct YamlReader<'a> {
     pub(super) sources: &'a Sources,
     pub(super) tags: &'a dyn TagReader,
     pub(super) problems: Diagnostics,
-    /// Whether plain scalars follow the rules of YAML 1.1; those of TOML have rules of their own.
+    /// True if plain scalars follow the rules of YAML 1.1; those of TOML have rules of their own.
     pub(super) is_yaml: bool,
+}
+
+impl<'a> YamlReader<'a> {
+    /// Creates the context of a text in YAML or JSON.
+    pub(super) fn new(sources: &'a Sources, tags: &'a dyn TagReader) -> Self {
+        Self {
+            sources,
+            tags,
+            problems: Diagnostics::default(),
+            is_yaml: true,
+        }
+    }
+
+    /// Returns the warnings, or all problems if one is an error.
+    pub(super) fn finish(self) -> Result<Diagnostics, Diagnostics> {
+        if self.problems.has_errors() {
+            return Err(self.problems);
+        }
+        Ok(self.problems)
+    }
 }
 
 impl YamlReader<'_> {

@@ -215,16 +215,9 @@ impl InventoryReader<'_> {
         sources: &Sources,
     ) -> Result<Map, Diagnostics> {
         let root = yaml::parse(sources, source, &Limits::default())?;
-        let mut context = YamlReader {
-            sources,
-            tags: &self.keys,
-            problems: Diagnostics::default(),
-            is_yaml: true,
-        };
+        let mut context = YamlReader::new(sources, &self.keys);
         let data = context.values(&root, "the file");
-        if context.problems.has_errors() {
-            return Err(context.problems);
-        }
+        context.finish()?;
         Ok(data)
     }
 }

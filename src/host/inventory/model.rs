@@ -51,7 +51,7 @@ pub(super) struct HostGroup {
     pub(super) members: GroupMembers,
     /// The length of the longest chain of parent groups; 0 without parents.
     depth: usize,
-    /// Whether a file names the group as a child of `all`, beside other parents.
+    /// True if a file names the group as a child of `all`, beside other parents.
     is_below_all: bool,
 }
 

@@ -38,12 +38,7 @@ pub(super) fn read(
 ) -> Result<(Inventory, Diagnostics), Diagnostics> {
     let source = run(path, &["--list"], sources)?;
     let root = yaml::parse(sources, source, &Limits::default())?;
-    let mut context = YamlReader {
-        sources,
-        tags: keys,
-        problems: Diagnostics::default(),
-        is_yaml: true,
-    };
+    let mut context = YamlReader::new(sources, keys);
     let Some(map) = root.as_map() else {
         let problem = InventoryProblem::Kind {
             name: format!("{} --list", path.display()),
@@ -53,10 +48,7 @@ pub(super) fn read(
         return Err(Diagnostic::error(problem).label(root.span(), "").into());
     };
     let mut inventory = program_output::read(map, &mut context);
-    if context.problems.has_errors() {
-        return Err(context.problems);
-    }
-    let mut problems = context.problems;
+    let mut problems = context.finish()?;
     if !program_output::has_host_variables(map) {
         problems.append(ask_for_hosts(path, &mut inventory, sources, keys)?);
     }
@@ -81,17 +73,9 @@ fn ask_for_hosts(
             continue;
         }
         let root = yaml::parse(sources, source, &Limits::default())?;
-        let mut context = YamlReader {
-            sources,
-            tags: keys,
-            problems: Diagnostics::default(),
-            is_yaml: true,
-        };
+        let mut context = YamlReader::new(sources, keys);
         let data = context.values(&root, &name);
-        if context.problems.has_errors() {
-            return Err(context.problems);
-        }
-        warnings.append(context.problems);
+        warnings.append(context.finish()?);
         let added = inventory.add_host(name, data);
         added.map_err(|problem| Diagnostics::from(Diagnostic::error(problem)))?;
     }

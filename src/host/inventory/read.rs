@@ -59,16 +59,11 @@ impl Inventory {
             },
         };
         let mut context = ansible::YamlReader {
-            sources,
-            tags,
-            problems: Diagnostics::default(),
             is_yaml: format != InventoryFormat::Toml,
+            ..ansible::YamlReader::new(sources, tags)
         };
         let inventory = of_tree(&root, format, &mut context);
-        if context.problems.has_errors() {
-            return Err(context.problems);
-        }
-        Ok((inventory, context.problems))
+        Ok((inventory, context.finish()?))
     }
 }
 
