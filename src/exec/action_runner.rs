@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use crate::host::{ActionRequest, ActionResult, ChainNote, Stream};
+use crate::host::{ActionRequest, ActionResult, ChainNote, Stream, TransferAmount};
 use crate::system::limit_hints::limit_suffix;
 use crate::system::signals::{Interrupts, ListenerGuard};
 
@@ -44,6 +44,10 @@ pub enum RunnerEvent {
     /// Only reported by a runner started with
     /// [`LocalRunner::start_with_output`](super::LocalRunner::start_with_output).
     Output(u64, Stream, Vec<u8>),
+    /// A transfer has copied this amount so far.
+    ///
+    /// Only reported by a runner that reports output.
+    Progress(u64, TransferAmount),
     /// The command of an action wrote this line to its stdout, here without secrets and line end.
     ///
     /// Only reported for commands that ask for it.

@@ -15,7 +15,7 @@ use super::local_runner::LocalRunner;
 use super::password_prompts::{PasswordPrompts, PromptDecision};
 use crate::host::{
     ActionRequest, ActionResult, BecomeUser, ChainExecutor, ChainNote, ExecutorChain, Exit,
-    Location, Passwords, Question, Secret, StatedPasswords, Stream, TrialAnswers,
+    Location, Passwords, Question, Secret, StatedPasswords, Stream, TransferAmount, TrialAnswers,
 };
 use crate::system::signals::{Interrupts, ListenerGuard};
 
@@ -48,6 +48,8 @@ pub enum DriverEvent {
     Note(u64, ChainNote),
     /// The command of an action wrote output.
     Output(u64, Stream, Vec<u8>),
+    /// A transfer has copied this amount so far.
+    Progress(u64, TransferAmount),
     /// The command of an action wrote this line to its stdout.
     Line(u64, String),
     /// The user or the system requests termination with this signal.
@@ -243,6 +245,7 @@ impl Driver {
                 Some(RunnerEvent::Output(id, stream, bytes)) => {
                     DriverEvent::Output(id, stream, bytes)
                 }
+                Some(RunnerEvent::Progress(id, amount)) => DriverEvent::Progress(id, amount),
                 Some(RunnerEvent::Line(id, line)) => DriverEvent::Line(id, line),
                 Some(RunnerEvent::Interruption(signal)) => {
                     if self.on_interrupt == OnInterrupt::Cancel {
@@ -520,6 +523,9 @@ pub trait StateMachine {
     /// Shows output that the command of an action wrote.
     fn output(&mut self, _tag: u64, _written: (Stream, Vec<u8>), _view: &mut Self::View) {}
 
+    /// Shows the amount that a transfer has copied.
+    fn progress(&mut self, _tag: u64, _amount: TransferAmount, _view: &mut Self::View) {}
+
     /// Asks the user for a secret. None without an answer.
     fn prompt_secret(&mut self, _question: &Question, _view: &mut Self::View) -> Option<Secret> {
         None
@@ -557,6 +563,7 @@ fn dispatch_event<M: StateMachine>(
         DriverEvent::Question(question) => driver.answer(machine.prompt_secret(&question, view))?,
         DriverEvent::Note(tag, note) => machine.note(tag, note, view),
         DriverEvent::Output(tag, stream, bytes) => machine.output(tag, (stream, bytes), view),
+        DriverEvent::Progress(tag, amount) => machine.progress(tag, amount, view),
         DriverEvent::Line(tag, line) => machine.line(tag, &line),
         DriverEvent::Timeout => machine.wake(),
         DriverEvent::Interrupt(signal) => machine.interrupt(signal),

@@ -71,8 +71,14 @@ impl InteractiveSession {
     /// Opens the login shell of the user on the host and waits for its end.
     ///
     /// If the standard input is a terminal, the shell gets a terminal of the given `kind`.
-    /// Otherwise the shell reads the standard input of this process.
-    pub fn shell(&self, host: &Arc<Destination>, kind: &str) -> Exit {
+    /// Otherwise the shell reads the standard input of this process. `command` returns a command that the login shell
+    /// runs instead, with a terminal or without one.
+    pub fn shell(
+        &self,
+        host: &Arc<Destination>,
+        kind: &str,
+        command: Option<&dyn Fn(bool) -> String>,
+    ) -> Exit {
         let is_terminal = std::io::stdin().is_terminal();
         let shell = async {
             let (output, output_done) = open_output(StandardStream::Stdout);
@@ -83,7 +89,7 @@ impl InteractiveSession {
                 input: Box::new(read_keyboard()),
                 output: Box::new(output),
                 errors: Some(Box::new(errors)),
-                command: None,
+                command: command.map(|command| command(is_terminal)),
             };
             // The terminal leaves raw mode when this guard is dropped, even after a panic.
             let raw = is_terminal.then(InputMode::raw).flatten();

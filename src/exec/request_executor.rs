@@ -230,9 +230,12 @@ impl RequestExecutor {
             }
             None => (None, None),
         };
+        let (amounts, mut progress) = mpsc::channel(MAX_QUEUED_PIECES);
+        let is_transfer = matches!(request.action, Action::Put(_) | Action::Get(_));
         let call = CallControl {
             stop: stopped,
             output_sender: pieces,
+            progress_sender: (is_transfer && self.output.has_echo).then_some(amounts),
             program_input: reads_program_input(&request.action).then(|| self.program_input.spool()),
         };
         let showing = async {
@@ -240,11 +243,17 @@ impl RequestExecutor {
                 shown.await;
             }
         };
+        let reporting = async {
+            while let Some(amount) = progress.recv().await {
+                // The receiver is gone while the runner is being dropped.
+                self.results.send(RunnerEvent::Progress(id, amount)).ok();
+            }
+        };
         let performing = async {
             let login = request.login.as_deref();
             let (location, action) = (&request.location, &request.action);
             let performed = self.pool.perform_as(location, login, action, call);
-            tokio::join!(performed, showing).0
+            tokio::join!(performed, showing, reporting).0
         };
         tokio::select! {
             result = performing => result,

@@ -2,9 +2,11 @@
 //!
 //! The host decides what it sends. Without limits it could fill the disk or the memory.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::transfer_error::{Error, MAX_ENTRIES};
+use super::transfer_progress::TransferProgress;
 
 /// The maximum number of bytes of a download for which no limit is given.
 pub(super) const DEFAULT_MAX_BYTES: u64 = 10 << 30;
@@ -18,17 +20,17 @@ const MAX_PATH_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct DownloadLimits {
     max_bytes: u64,
-    bytes: AtomicU64,
+    progress: Arc<TransferProgress>,
     entries: AtomicU64,
     paths: AtomicU64,
 }
 
 impl DownloadLimits {
-    /// Creates the limits of a download; the default size if none is given.
-    pub(super) fn new(max_bytes: Option<u64>) -> Self {
+    /// Creates the limits of a download; the default size if none is given. `progress` counts what arrives.
+    pub(super) fn new(max_bytes: Option<u64>, progress: Arc<TransferProgress>) -> Self {
         Self {
             max_bytes: max_bytes.unwrap_or(DEFAULT_MAX_BYTES),
-            bytes: AtomicU64::new(0),
+            progress,
             entries: AtomicU64::new(0),
             paths: AtomicU64::new(0),
         }
@@ -36,7 +38,7 @@ impl DownloadLimits {
 
     /// Counts bytes of a file before they are written.
     pub(super) fn add_bytes(&self, path: &str, count: u64) -> Result<(), Error> {
-        let before = self.bytes.fetch_add(count, Ordering::Relaxed);
+        let before = self.progress.add(count);
         if before.saturating_add(count) > self.max_bytes {
             return Err(self.too_large(path));
         }
@@ -45,10 +47,15 @@ impl DownloadLimits {
 
     /// Checks a size that the host states, before anything is read.
     pub(super) fn check_size(&self, path: &str, size: u64) -> Result<(), Error> {
-        if self.bytes.load(Ordering::Relaxed).saturating_add(size) > self.max_bytes {
+        if self.progress.bytes().saturating_add(size) > self.max_bytes {
             return Err(self.too_large(path));
         }
         Ok(())
+    }
+
+    /// Notes the size of files that will be copied.
+    pub(super) fn expect(&self, size: u64) {
+        self.progress.expect(size);
     }
 
     fn too_large(&self, path: &str) -> Error {
@@ -84,7 +91,7 @@ mod tests {
 
     #[test]
     fn names_that_a_file_system_or_a_terminal_would_misread_are_refused() {
-        let limits = DownloadLimits::new(None);
+        let limits = DownloadLimits::new(None, Arc::default());
         for name in ["a", "-rf", "it's", "é", " ", "a\u{a0}b", "\u{fffd}"] {
             assert_eq!(limits.add_entry("/d", name).unwrap(), format!("/d/{name}"));
         }
@@ -103,7 +110,7 @@ mod tests {
 
     #[test]
     fn entries_and_bytes_have_limits() {
-        let limits = DownloadLimits::new(Some(10));
+        let limits = DownloadLimits::new(Some(10), Arc::default());
         assert!(limits.check_size("a", 10).is_ok());
         assert!(limits.add_bytes("a", 10).is_ok());
         let error = limits.add_bytes("a", 1).unwrap_err();

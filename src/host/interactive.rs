@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::ssh::{Connection, pipe_channel};
-use super::{ConnectionPool, Destination, Exit};
+use super::{ConnectionPool, Destination, Exit, socks};
 
 /// The maximum number of typed bytes sent at a time.
 const CHUNK_BYTES: usize = 4 << 10;
@@ -73,6 +73,11 @@ pub enum Forward {
         listen: ForwardEndpoint,
         /// The target, as seen from the local machine.
         target: ForwardEndpoint,
+    },
+    /// Forwards connections of SOCKS clients on this machine to the targets that they name, as `ssh -D` does.
+    Dynamic {
+        /// The local address to listen on. Port 0 means any free port.
+        listen: ForwardEndpoint,
     },
 }
 
@@ -159,7 +164,10 @@ impl ConnectionPool {
         let connection = Arc::clone(&lease.connection);
         drop(lease);
         match forward {
-            Forward::Local { listen, target } => listen_locally(connection, listen, target).await,
+            Forward::Local { listen, target } => {
+                listen_locally(connection, listen, Some(target)).await
+            }
+            Forward::Dynamic { listen } => listen_locally(connection, listen, None).await,
             Forward::Remote { listen, target } => {
                 let to = (target.host.clone(), target.port);
                 let port = connection
@@ -260,10 +268,11 @@ async fn show_output(
     exit
 }
 
+/// Listens on a local address, and forwards each connection to the target, or else to the one that a SOCKS client names.
 async fn listen_locally(
     connection: Arc<Connection>,
     listen: &ForwardEndpoint,
-    target: &ForwardEndpoint,
+    target: Option<&ForwardEndpoint>,
 ) -> Result<Forwarding, Exit> {
     let failed = |error: std::io::Error| {
         let ForwardEndpoint { host, port } = listen;
@@ -272,7 +281,7 @@ async fn listen_locally(
     let listener = TcpListener::bind((listen.host.as_str(), listen.port)).await;
     let listener = listener.map_err(failed)?;
     let port = listener.local_addr().map_err(failed)?.port();
-    let (shared, target) = (Arc::clone(&connection), target.clone());
+    let (shared, target) = (Arc::clone(&connection), target.cloned());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let mut tunnels = JoinSet::new();
@@ -283,6 +292,9 @@ async fn listen_locally(
             };
             let (connection, target) = (Arc::clone(&shared), target.clone());
             tunnels.spawn(async move {
+                let Some(target) = target else {
+                    return socks::serve(&connection, socket).await;
+                };
                 // If the host cannot reach the target, the connection is simply closed.
                 if let Ok(channel) = connection.open_tcp_channel(&target.host, target.port).await {
                     pipe_channel(channel, socket).await;

@@ -76,13 +76,13 @@ pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
 pub(super) fn get(get: &Get) -> Result<TransferCount, Error> {
     let limits = get
         .max_bytes
-        .map(|max| Arc::new(DownloadLimits::new(Some(max))));
+        .map(|max| Arc::new(DownloadLimits::new(Some(max), Arc::default())));
     copy(&from_home(&get.source), &get.target, None, limits)
 }
 
 /// Returns the limits of a copy whose source is not that of a host.
 fn no_limits() -> Arc<DownloadLimits> {
-    Arc::new(DownloadLimits::new(Some(u64::MAX)))
+    Arc::new(DownloadLimits::new(Some(u64::MAX), Arc::default()))
 }
 
 fn copy(

@@ -35,6 +35,20 @@ impl Location {
         matches!(self, Self::Ssh(destination) if destination.raw)
     }
 
+    /// Returns the machine that has the containers, and the words of the command that enters the innermost container, such as
+    /// `docker exec -i NAME`. There are no words if the location is no container.
+    pub fn container_command(&self) -> (&Self, Vec<String>) {
+        let mut words = Vec::new();
+        let mut base = self;
+        while let Self::Container(container) = base {
+            let enter = [&container.engine, "exec", "-i", &container.name];
+            // The command of the outermost container comes first.
+            words.splice(0..0, enter.map(str::to_owned));
+            base = &container.location;
+        }
+        (base, words)
+    }
+
     /// Returns the passwords and passphrases with which the machine and its jump hosts are reached.
     ///
     /// A host that knows them could print them. A password that equals the name of the user or of
@@ -42,11 +56,7 @@ impl Location {
     pub fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         let mut open: Vec<Arc<Destination>> = Vec::new();
-        let mut base = self;
-        while let Self::Container(container) = base {
-            base = &container.location;
-        }
-        if let Self::Ssh(destination) = base {
+        if let (Self::Ssh(destination), _) = self.container_command() {
             open.push(Arc::clone(destination));
         }
         while let Some(destination) = open.pop() {

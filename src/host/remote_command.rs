@@ -233,8 +233,8 @@ pub(super) fn start_failure(
             let name = command.program.name();
             Exit::NotFound(format!("`{name}` was not found on {host}"))
         }
-        None if transport.is_container() && matches!(exit, Exit::Code(1..)) => {
-            // Without a report, the container program itself has failed.
+        None if transport.is_program() && matches!(exit, Exit::Code(1..)) => {
+            // Without a report, the program itself has failed.
             transport.unentered(stderr)
         }
         _ => exit,

@@ -1,10 +1,13 @@
 //! The file system of another location: over SFTP if the host offers it, otherwise with shell
 //! programs.
 
+use std::sync::Arc;
+
 use super::download_limits::DownloadLimits;
 use super::sftp::Sftp;
 use super::shell_fs::{FsLogin, ShellFs};
 use super::transfer_files::{Error, NewFile, TransferKind, UploadSource};
+use super::transfer_progress::TransferProgress;
 use super::transfer_settings::PutSettings;
 use super::transport::Transport;
 
@@ -15,8 +18,20 @@ pub(super) enum RemoteFs<'a> {
 }
 
 impl<'a> RemoteFs<'a> {
-    pub(super) fn shell(transport: &'a Transport, login: Option<FsLogin>) -> Self {
-        Self::Shell(ShellFs::new(transport, login))
+    pub(super) fn shell(
+        transport: &'a Transport,
+        login: Option<FsLogin>,
+        progress: &Arc<TransferProgress>,
+    ) -> Self {
+        Self::Shell(ShellFs::new(transport, login, progress))
+    }
+
+    /// Returns the counters of the transfer.
+    pub(super) fn progress(&self) -> &TransferProgress {
+        match self {
+            Self::Sftp(sftp) => sftp.progress(),
+            Self::Shell(programs) => programs.progress(),
+        }
     }
 
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.

@@ -220,9 +220,9 @@ impl RunningScript<'_> {
             }
             ScriptEnd::Complete(code) => Exit::Code(code),
             ScriptEnd::ShellEnded(exit) => {
-                let is_container = self.transport.is_container();
+                let is_program = self.transport.is_program();
                 match exit {
-                    Exit::Code(1..) if is_container && !has_started => {
+                    Exit::Code(1..) if is_program && !has_started => {
                         self.transport.unentered(&stderr)
                     }
                     exit => exit,

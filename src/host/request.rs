@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::{Action, ExecutorChain, Exit, InputSpool, Location, ShellLogin, Stream};
+use super::{
+    Action, ExecutorChain, Exit, InputSpool, Location, ShellLogin, Stream, TransferAmount,
+};
 
 /// A request to perform an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +65,8 @@ pub struct CallControl {
     pub stop: watch::Receiver<StopLevel>,
     /// The receiver of output while the command runs. A slow receiver slows down the command.
     pub output_sender: Option<mpsc::Sender<(Stream, Vec<u8>)>>,
+    /// The receiver of the progress of a transfer.
+    pub progress_sender: Option<mpsc::Sender<TransferAmount>>,
     /// The input of this program, for a command that reads it.
     pub program_input: Option<InputSpool>,
 }

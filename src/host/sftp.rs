@@ -15,6 +15,7 @@ use super::download_limits::DownloadLimits;
 use super::transfer_files::{
     Error, NewFile, TransferKind, UploadSource, join_path, temporary_sibling,
 };
+use super::transfer_progress::TransferProgress;
 
 /// The maximum number of parts of one file in flight at the same time.
 const MAX_PARTS_IN_FLIGHT: usize = 32;
@@ -33,13 +34,17 @@ pub(super) struct Sftp {
     session: Arc<RawSftpSession>,
     part: u64,
     can_replace: bool,
+    progress: Arc<TransferProgress>,
     /// The temporary files of uploads that are not complete.
     partial_files: Mutex<Vec<String>>,
 }
 
 impl Sftp {
     /// Starts SFTP on a channel; none if the host does not offer it.
-    pub(super) async fn open(mut channel: Channel<Msg>) -> Option<Self> {
+    pub(super) async fn open(
+        mut channel: Channel<Msg>,
+        progress: Arc<TransferProgress>,
+    ) -> Option<Self> {
         channel.request_subsystem(true, "sftp").await.ok()?;
         loop {
             match channel.wait().await? {
@@ -73,8 +78,13 @@ impl Sftp {
             session: Arc::new(session),
             part,
             can_replace,
+            progress,
             partial_files: Mutex::default(),
         })
+    }
+
+    pub(super) fn progress(&self) -> &TransferProgress {
+        &self.progress
     }
 
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.
@@ -187,11 +197,13 @@ impl Sftp {
                 parts.spawn(async move {
                     let bytes = read_part(source, offset, length, &place).await?;
                     let written = session.write(handle.as_ref(), offset, bytes).await;
-                    written.map_err(|error| failed("write", &place, &error))
+                    let written = written.map_err(|error| failed("write", &place, &error));
+                    written.map(|_| length)
                 });
                 offset += length;
             } else if let Some(part) = parts.join_next().await {
-                part.map_err(|_| interrupted("write", target))??;
+                let length = part.map_err(|_| interrupted("write", target))??;
+                self.progress.add(length);
             }
         }
         if mode.is_some() {

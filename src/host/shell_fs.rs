@@ -1,5 +1,7 @@
 //! The files of another location through shell programs, for containers and for hosts without SFTP.
 
+use std::sync::Arc;
+
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
 
@@ -11,6 +13,7 @@ use super::ssh::OpenShell;
 use super::transfer_files::{
     Error, NewFile, TransferKind, UploadSource, resumable_sibling, temporary_sibling,
 };
+use super::transfer_progress::TransferProgress;
 use super::transfer_settings::PutSettings;
 use super::transport::Transport;
 use super::{Exit, RunOutput, ShellLogin, StopLevel, Stream};
@@ -30,6 +33,7 @@ const KIND_FUNCTION: &str = "kind() { if [ -d \"$1\" ]; then printf 'd 0 %s\\0' 
 pub(super) struct ShellFs<'a> {
     transport: &'a Transport,
     login: Option<Box<FsLogin>>,
+    progress: Arc<TransferProgress>,
 }
 
 /// The login of another user, in whose shells the programs run.
@@ -116,11 +120,20 @@ struct ProgramOutput {
 }
 
 impl<'a> ShellFs<'a> {
-    pub(super) fn new(transport: &'a Transport, login: Option<FsLogin>) -> Self {
+    pub(super) fn new(
+        transport: &'a Transport,
+        login: Option<FsLogin>,
+        progress: &Arc<TransferProgress>,
+    ) -> Self {
         Self {
             transport,
             login: login.map(Box::new),
+            progress: Arc::clone(progress),
         }
+    }
+
+    pub(super) fn progress(&self) -> &TransferProgress {
+        &self.progress
     }
 
     /// Returns the kind of the entry that a path leads to; none if nothing exists there.
@@ -350,7 +363,8 @@ impl<'a> ShellFs<'a> {
             input,
             lease,
         } = shell;
-        let feeding = send_input(input, loader_input(text), (flow.source, flow.offset));
+        let source = flow.source.map(|source| (source, self.progress()));
+        let feeding = send_input(input, loader_input(text), (source, flow.offset));
         let reading = read_output(channel_io, (flow.into, flow.offset), path);
         let (input_result, output) = tokio::join!(feeding, reading);
         drop(lease);
@@ -385,18 +399,20 @@ fn login_failure(output: &RunOutput) -> Error {
 async fn send_input(
     mut input: CommandInput,
     script: Vec<u8>,
-    (source, mut offset): (Option<&UploadSource>, u64),
+    (source, mut offset): (Option<(&UploadSource, &TransferProgress)>, u64),
 ) -> Result<(), std::io::Error> {
     if input.write_all(&script).await.is_err() {
         return Ok(());
     }
-    if let Some(source) = source {
+    if let Some((source, progress)) = source {
+        progress.add(offset);
         loop {
             let part = source.part(offset, CHUNK_BYTES)?;
             if part.is_empty() || input.write_all(&part).await.is_err() {
                 break;
             }
             offset += part.len() as u64;
+            progress.add(part.len() as u64);
         }
     }
     // The program may have ended without reading its input.

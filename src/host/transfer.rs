@@ -23,6 +23,7 @@ use super::transfer_files::{
     join_path, local_target, walk,
 };
 use super::transfer_globs::{expand_local, expand_remote};
+use super::transfer_progress::TransferProgress;
 use super::transport::Transport;
 use super::{
     Action, CallControl, Content, Exit, Get, Mirror, Put, ShellLogin, StopLevel, TransferOutput,
@@ -74,19 +75,21 @@ pub(super) async fn transfer_remotely(
         Action::Get(get) => get.settings.needs_shell(),
         _ => false,
     };
+    let progress = Arc::new(TransferProgress::default());
     let opened = tokio::select! {
         biased;
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Exit::Cancelled),
-        opened = open_remote_fs(transport, login.as_ref(), needs_shell) => opened,
+        opened = open_remote_fs(transport, login.as_ref(), needs_shell, &progress) => opened,
         () = &mut too_long => Err(Exit::TimedOut),
     };
     let (remote_fs, lease) = match opened {
         Ok(opened) => opened,
         Err(exit) => return output(Err(Error::Exit(exit)), start),
     };
-    let programs = ShellFs::new(transport, login);
+    let programs = ShellFs::new(transport, login, &progress);
     let result = tokio::select! {
-        result = transfer(&remote_fs, &programs, action) => result,
+        result = transfer(&remote_fs, &programs, action, &progress) => result,
+        never = progress.report(call.progress_sender.take()) => match never {},
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Error::Exit(Exit::Cancelled)),
         () = &mut too_long => Err(Error::Exit(Exit::TimedOut)),
     };
@@ -118,18 +121,19 @@ async fn open_remote_fs<'t>(
     transport: &'t Transport,
     login: Option<&FsLogin>,
     needs_shell: bool,
+    progress: &Arc<TransferProgress>,
 ) -> Result<(RemoteFs<'t>, Option<Lease>), Exit> {
     // SFTP acts as the user who logs in.
     if transport.is_container() || login.is_some() || needs_shell {
-        return Ok((RemoteFs::shell(transport, login.cloned()), None));
+        return Ok((RemoteFs::shell(transport, login.cloned(), progress), None));
     }
     let Some(session) = transport.session().await else {
-        return Ok((RemoteFs::shell(transport, None), None));
+        return Ok((RemoteFs::shell(transport, None, progress), None));
     };
     let (lease, channel) = session?;
-    Ok(match Sftp::open(channel).await {
+    Ok(match Sftp::open(channel, Arc::clone(progress)).await {
         Some(sftp) => (RemoteFs::Sftp(sftp), Some(lease)),
-        None => (RemoteFs::shell(transport, None), None),
+        None => (RemoteFs::shell(transport, None, progress), None),
     })
 }
 
@@ -137,10 +141,11 @@ async fn transfer(
     remote_fs: &RemoteFs<'_>,
     programs: &ShellFs<'_>,
     action: &Action,
+    progress: &Arc<TransferProgress>,
 ) -> Result<TransferCount, Error> {
     match action {
         Action::Put(put) => upload(remote_fs, programs, put).await,
-        Action::Get(get) => download(remote_fs, get).await,
+        Action::Get(get) => download(remote_fs, get, progress).await,
         Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
             Ok(TransferCount::default())
         }
@@ -207,6 +212,15 @@ fn mirror_refused(why: &str) -> Error {
     Error::Exit(Exit::Failed(why.to_owned()))
 }
 
+/// Returns the size of files together.
+fn total_size(items: &[TransferItem]) -> u64 {
+    let sizes = items.iter().map(|item| match item.kind {
+        TransferKind::File { size, .. } => size,
+        TransferKind::Folder => 0,
+    });
+    sizes.fold(0, u64::saturating_add)
+}
+
 /// Uploads a file or a folder.
 async fn upload_path(
     remote_fs: &RemoteFs<'_>,
@@ -217,6 +231,7 @@ async fn upload_path(
     let path = path.to_owned();
     let walking = tokio::task::spawn_blocking(move || walk(&path));
     let items = walking.await.map_err(|_| stopped())??;
+    remote_fs.progress().expect(total_size(&items));
     let Some((first, below)) = items.split_first() else {
         return Ok(TransferCount::default());
     };
@@ -298,9 +313,13 @@ async fn upload_folder(
     Ok(count)
 }
 
-async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, Error> {
+async fn download(
+    remote_fs: &RemoteFs<'_>,
+    get: &Get,
+    progress: &Arc<TransferProgress>,
+) -> Result<TransferCount, Error> {
     let source = from_home(&get.source);
-    let limits = Arc::new(DownloadLimits::new(get.max_bytes));
+    let limits = Arc::new(DownloadLimits::new(get.max_bytes, Arc::clone(progress)));
     let paths = expand_remote(remote_fs, source, &limits).await?;
     if let [path] = paths.as_slice()
         && path == source
@@ -329,12 +348,14 @@ async fn download_path(
             why: "no such file or folder".to_owned(),
         });
     };
-    if let TransferKind::File { mode, .. } = kind {
+    if let TransferKind::File { mode, size } = kind {
+        limits.expect(size);
         let place = local_target(target, file_name(source));
         let bytes = download_file(remote_fs, (source, &place), mode, (get, limits)).await?;
         return Ok(TransferCount::of_file(bytes));
     }
     let items = walk_remote(remote_fs, source, limits).await?;
+    limits.expect(total_size(&items));
     for item in items
         .iter()
         .filter(|item| item.kind == TransferKind::Folder)

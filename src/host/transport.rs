@@ -11,8 +11,9 @@ use tokio::time::timeout;
 
 use super::channel_io::{ChannelEvent, ChannelIo};
 use super::script::{START_ARGV, START_COMMAND, loader_input};
-use super::ssh::{KILL_TIMEOUT, Lease, OpenShell, ShellPlace, display_name};
-use super::{CapturedOutput, ConnectionPool, Destination, Exit, Location};
+use super::ssh::{ConnectFailure, KILL_TIMEOUT, Lease, OpenShell, ShellPlace, display_name};
+use super::ssh_program::{SSH_PROGRAM, ssh_words};
+use super::{CapturedOutput, ConnectionPool, Destination, Exit, Location, Route};
 use crate::system::limit_hints::start_problem;
 use crate::text::quote_word;
 
@@ -21,6 +22,22 @@ use crate::text::quote_word;
 /// Input is not echoed, and line ends stay as they are without a terminal.
 const PTY_TERMINAL: (&str, u32, u32) = ("xterm", 80, 24);
 const PTY_MODES: [(Pty, u32); 2] = [(Pty::ECHO, 0), (Pty::ONLCR, 0)];
+
+/// Returns the words of a shell in the container that the words of a command enter.
+pub fn container_shell(container_command: &[String], has_terminal: bool) -> Vec<String> {
+    let mut words = entry_words(container_command, has_terminal);
+    words.push("/bin/sh".to_owned());
+    words
+}
+
+/// Returns the words that enter a container, with a terminal in it or without one.
+fn entry_words(container_command: &[String], pty: bool) -> Vec<String> {
+    let word = |word: &String| match word.as_str() {
+        "-i" if pty => "-it".to_owned(),
+        word => word.to_owned(),
+    };
+    container_command.iter().map(word).collect()
+}
 
 /// The means to start commands at one location.
 pub(super) struct Transport {
@@ -36,14 +53,7 @@ pub(super) struct Transport {
 
 impl Transport {
     pub(super) fn new(pool: &ConnectionPool, location: &Location) -> Self {
-        let mut words = Vec::new();
-        let mut base = location;
-        while let Location::Container(container) = base {
-            let enter = [&container.engine, "exec", "-i", &container.name];
-            // The command of the outermost container comes first.
-            words.splice(0..0, enter.map(str::to_owned));
-            base = &container.location;
-        }
+        let (base, words) = location.container_command();
         let destination = match base {
             Location::Ssh(destination) => Some(destination),
             Location::Local | Location::Container(_) => None,
@@ -65,12 +75,34 @@ impl Transport {
         !self.container_command.is_empty()
     }
 
+    /// Returns true if a program of this machine reaches the location: `ssh`, or that of a container.
+    pub(super) fn is_program(&self) -> bool {
+        self.is_container() || self.program_reason().is_some()
+    }
+
+    /// Returns the reason why the program `ssh` reaches the host, if it does.
+    fn program_reason(&self) -> Option<String> {
+        self.pool.program_reason(&self.host.as_ref()?.address)
+    }
+
     /// Opens a session on the host.
     ///
-    /// None if the location is on the local machine.
+    /// None if a program of the local machine reaches the location. The program `ssh` does so if it may have the
+    /// algorithms that are missing here.
     pub(super) async fn session(&self) -> Option<Result<(Lease, Channel<Msg>), Exit>> {
-        let opened = self.pool.session(self.host.as_ref()?).await;
-        Some(opened.map_err(Exit::from))
+        let host = self.host.as_ref()?;
+        if self.pool.program_reason(&host.address).is_some() {
+            return None;
+        }
+        match self.pool.session(host).await {
+            Err(failure @ ConnectFailure::Unsupported { .. })
+                if !matches!(host.route, Route::Jumps(_)) =>
+            {
+                self.pool.use_program(&host.address, failure.to_string());
+                None
+            }
+            opened => Some(opened.map_err(Exit::from)),
+        }
     }
 
     /// Returns the exit of a command that the location refused to run.
@@ -86,11 +118,16 @@ impl Transport {
         ))
     }
 
-    /// Returns the exit of a command in a container that cannot be entered.
+    /// Returns the exit of a command at a location that its program cannot enter.
     pub(super) fn unentered(&self, stderr: &CapturedOutput) -> Exit {
         let text = stderr.text();
         let message = text.lines().rfind(|line| !line.trim().is_empty());
         let message = message.unwrap_or("no reason was given");
+        if let Some(reason) = self.program_reason() {
+            let exit =
+                format!("{reason}; the program `ssh` cannot reach the host either: {message}");
+            return Exit::Unreachable(exit);
+        }
         Exit::Unreachable(format!("{} cannot be entered: {message}", self.name))
     }
 
@@ -118,7 +155,7 @@ impl Transport {
     pub(super) async fn start(&self, pty: bool) -> Result<OpenShell, Exit> {
         match self.session().await {
             Some(session) => self.exec(session?, &self.start_line(pty), pty).await,
-            None => self.spawn(),
+            None => self.spawn(pty),
         }
     }
 
@@ -128,6 +165,7 @@ impl Transport {
     pub(super) async fn start_raw(&self, text: &str, pty: bool) -> Result<OpenShell, Exit> {
         match self.session().await {
             Some(session) if !self.is_container() => self.exec(session?, text, pty).await,
+            None if self.host.is_some() && !self.is_container() => self.spawn_line(text, pty),
             _ => Err(Exit::Failed(format!(
                 "{} is not reached over SSH, so a command cannot be raw there",
                 self.name
@@ -171,25 +209,45 @@ impl Transport {
         if self.container_command.is_empty() {
             return START_COMMAND.to_owned();
         }
-        let terminal = if pty { "-it" } else { "-i" };
-        let word = |word: &String| match word.as_str() {
-            "-i" => terminal.to_owned(),
-            word => quote_word(word),
-        };
-        let words: Vec<String> = self.container_command.iter().map(word).collect();
-        let start = START_ARGV.map(quote_word);
-        format!("exec {} {}", words.join(" "), start.join(" "))
+        let words = entry_words(&self.container_command, pty);
+        let all = words.iter().map(String::as_str).chain(START_ARGV);
+        format!("exec {}", all.map(quote_word).collect::<Vec<_>>().join(" "))
     }
 
-    /// Starts the shell in a container on the local machine, without a terminal.
-    fn spawn(&self) -> Result<OpenShell, Exit> {
-        let Some((program, words)) = self.container_command.split_first() else {
+    /// Starts the shell with a program of the local machine. A container has no terminal there.
+    fn spawn(&self, pty: bool) -> Result<OpenShell, Exit> {
+        if self.host.is_some() {
+            return self.spawn_line(&self.start_line(pty), pty);
+        }
+        if self.container_command.is_empty() {
             let why = "internal error: a local command was sent to the remote runner".to_owned();
             return Err(Exit::Failed(why));
+        }
+        let start = START_ARGV.map(str::to_owned);
+        self.spawn_words(&[self.container_command.as_slice(), &start].concat())
+    }
+
+    /// Runs a command line on the host with the program `ssh`.
+    fn spawn_line(&self, line: &str, pty: bool) -> Result<OpenShell, Exit> {
+        let host = self.host.as_deref();
+        let Some(words) = host.and_then(|host| ssh_words(host, line, pty)) else {
+            return Err(self.refusal());
+        };
+        self.spawn_words(&words).map_err(|exit| match exit {
+            Exit::NotFound(_) => Exit::Unreachable(format!(
+                "{}; the program `{SSH_PROGRAM}`, which may have them, was not found",
+                self.program_reason().unwrap_or_default()
+            )),
+            exit => exit,
+        })
+    }
+
+    fn spawn_words(&self, words: &[String]) -> Result<OpenShell, Exit> {
+        let Some((program, words)) = words.split_first() else {
+            return Err(self.refusal());
         };
         let spawned = tokio::process::Command::new(program)
             .args(words)
-            .args(START_ARGV)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -228,7 +286,7 @@ impl Transport {
             mut channel_io,
             mut input,
             ..
-        }) = self.spawn()
+        }) = self.spawn(false)
         else {
             return;
         };

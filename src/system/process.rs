@@ -145,6 +145,21 @@ pub fn run_editor(file: &std::path::Path) -> Result<(), Error> {
     }
 }
 
+/// Replaces this program by another one, which has its terminal, inputs and outputs.
+///
+/// Returns only if the other program cannot be started.
+pub fn become_program(words: &[String]) -> Error {
+    let Some((program, arguments)) = words.split_first() else {
+        return Error::Empty;
+    };
+    let source = Command::new(program).args(arguments).exec();
+    let program = program.to_owned();
+    match source.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound { program },
+        _ => Error::Failed { program, source },
+    }
+}
+
 /// The interval for checking whether a helper must be ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::host::{Question, Stream};
+use crate::host::{Question, Stream, TransferAmount};
 use crate::value::{Map, Value};
 
 /// The name of a task. A command without a task has the name of its first word.
@@ -50,6 +50,12 @@ pub enum HostEvent {
         stream: Stream,
         /// The bytes, which need not be complete lines.
         bytes: Vec<u8>,
+    },
+    /// A transfer is running, and has copied this amount so far.
+    Progress {
+        /// The host, or None without hosts.
+        host: Option<Arc<str>>,
+        amount: TransferAmount,
     },
     /// The action of a step has ended, so that its output is complete.
     StepFinished {

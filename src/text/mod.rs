@@ -15,7 +15,7 @@ pub use glob::Glob;
 pub use pattern::{Pattern, PatternError, PatternFlags, PatternMatch};
 pub use quote::{force_quote_word, quote_word, quote_words, shlex_join, shlex_quote, shlex_split};
 pub use similar::{did_you_mean, is_close, most_similar};
-pub use size::{format_size, parse_size};
+pub use size::{approximate_size, format_size, parse_size};
 pub use terminal::{
     Delivery, LinkBase, OutputFilter, escape_controls, escape_except_colours, escape_with_links,
     is_unsafe, place_link, without_controls,

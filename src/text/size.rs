@@ -54,6 +54,18 @@ pub fn format_size(bytes: u64) -> String {
     format!("{bytes} bytes")
 }
 
+/// Formats a number of bytes for people: with the largest unit that fits, and one decimal digit, such as `1.5 GiB`.
+pub fn approximate_size(bytes: u64) -> String {
+    let fits = |(_, unit): &&(&str, u64)| bytes >= *unit;
+    match UNITS.iter().skip(1).rev().find(fits) {
+        Some((name, unit)) => {
+            let tenths = u128::from(bytes) * 10 / u128::from(*unit);
+            format!("{}.{} {name}iB", tenths / 10, tenths % 10)
+        }
+        None => format!("{bytes} bytes"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -116,6 +116,7 @@ impl HostLines {
             HostEvent::TaskStarted { .. }
             | HostEvent::HostStarted { .. }
             | HostEvent::Step { .. }
+            | HostEvent::Progress { .. }
             | HostEvent::TaskFinished { .. } => Vec::new(),
         }
     }
@@ -207,6 +208,13 @@ pub fn host_event(event: &HostEvent) -> Option<Json> {
             "event": "output", "host": host(on), "stream": stream,
             "text": String::from_utf8_lossy(bytes),
         }),
+        HostEvent::Progress { host: on, amount } => {
+            let mut line = json!({"event": "progress", "host": host(on), "bytes": amount.bytes});
+            if amount.total > 0 {
+                line["total"] = amount.total.into();
+            }
+            line
+        }
         HostEvent::HostFinished(end) => {
             let mut line = json!({"event": "end", "task": &*end.task, "host": host(&end.host)});
             if let (Some(line), Json::Object(outcome)) = (line.as_object_mut(), outcome_json(end)) {

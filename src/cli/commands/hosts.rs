@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
@@ -11,9 +12,10 @@ use crate::cli::args::host::{HostConnection, HostOptions};
 use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
-use crate::fleet::hosts::HostSession;
+use crate::fleet::hosts::{FleetHosts, HostSession, local_shell};
 use crate::fleet::tasks::{AdHocTask, HostsView as _};
-use crate::ops::{Failure, watch_signals};
+use crate::ops::{Failure, FailureKind, watch_signals};
+use crate::system::process::become_program;
 use crate::tasks::{CommandOptions, StepAction, TemplateText};
 
 /// The options of commands that connect to a single host.
@@ -29,6 +31,13 @@ pub(in crate::cli) struct SingleHostArgs {
     connection: HostConnection,
 }
 
+impl SingleHostArgs {
+    /// Returns the hosts that the options name.
+    fn fleet_hosts(&self, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
+        self.connection.fleet_hosts(&self.hosts_file, cx)
+    }
+}
+
 /// Connects to the host.
 ///
 /// `may_prompt` says whether passwords may be asked on the terminal.
@@ -37,12 +46,11 @@ pub(in crate::cli) fn open_session(
     may_prompt: bool,
     cx: &Context,
 ) -> Result<HostSession, Failure> {
-    let connection = &args.connection;
-    let known = connection.fleet_hosts(&args.hosts_file, cx)?;
+    let known = args.fleet_hosts(cx)?;
     let interrupts = watch_signals();
     let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
     let mut ask = |question: &_| may_prompt.then(|| screen.prompt_secret(question)).flatten();
-    let user = connection.user.as_deref();
+    let user = args.connection.user.as_deref();
     Ok(HostSession::open(
         &args.host,
         user,
@@ -56,8 +64,8 @@ pub(in crate::cli) fn open_session(
 /// Open a shell on a host
 ///
 /// If the input is a terminal, the shell gets a terminal too. Otherwise, the shell runs the commands
-/// from the standard input. The exit code is that of the shell, or 1 if the host could not be
-/// reached.
+/// from the standard input. `@local` is this machine, and `@docker/NAME` a container on it. The exit
+/// code is that of the shell, or 1 if the host could not be reached.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ShellArgs {
     #[command(flatten)]
@@ -68,6 +76,17 @@ pub(in crate::cli) struct ShellArgs {
 pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failure> {
     // Piped input belongs to the shell, so it must not be read as the answer to a password prompt.
     let may_prompt = std::io::stdin().is_terminal();
+    let known = args.host.fleet_hosts(cx)?;
+    let shell = cx.output.variable("SHELL").filter(|name| !name.is_empty());
+    if let Some(words) = local_shell(
+        &args.host.host,
+        &known,
+        shell.unwrap_or("/bin/sh"),
+        may_prompt,
+    )? {
+        let problem = become_program(&words);
+        return Err(Failure::new(FailureKind::Refused, problem, None));
+    }
     let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
     open_session(&args.host, may_prompt, cx)
         .and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))

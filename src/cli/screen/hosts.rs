@@ -2,6 +2,8 @@
 //!
 //! [`HostScreen`] implements the port `HostsView` of `fleet::tasks`; `ui` renders its lines.
 
+use std::time::{Duration, Instant};
+
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
 use crate::cli::prompt;
@@ -12,8 +14,11 @@ use crate::system::console::StandardStream;
 use crate::system::signals::Interrupts;
 use crate::tasks::HostEvent;
 use crate::ui::{
-    HostColours, HostDetail, HostLines, HostSummary, OutputChannel, Paint, host_event,
+    HostColours, HostDetail, HostLines, HostSummary, OutputChannel, Paint, TransferLine, host_event,
 };
+
+/// The time between two lines about the progress of transfers.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The view of a run over hosts: prints events as lines or JSON.
 #[derive(Debug)]
@@ -22,6 +27,9 @@ pub(in crate::cli) struct HostScreen<'a> {
     format: HostOutput,
     lines: HostLines,
     summary: HostSummary,
+    transfers: TransferLine,
+    /// The time when the progress of transfers was shown last.
+    shown_at: Option<Instant>,
     interrupts: Interrupts,
     /// False if questions cannot be answered, because a command reads the standard input.
     may_prompt: bool,
@@ -47,6 +55,8 @@ impl<'a> HostScreen<'a> {
             format,
             lines: HostLines::new(detail).coloured(coloured),
             summary: HostSummary::default(),
+            transfers: TransferLine::default(),
+            shown_at: None,
             interrupts,
             may_prompt: true,
         }
@@ -57,6 +67,17 @@ impl<'a> HostScreen<'a> {
     pub(in crate::cli) fn without_prompts(mut self) -> Self {
         self.may_prompt = false;
         self
+    }
+
+    /// Prints the progress of transfers, unless it was printed a moment ago.
+    fn show_transfers(&mut self) {
+        let is_recent = |shown: Instant| shown.elapsed() < PROGRESS_INTERVAL;
+        if self.output.level > LogLevel::Info || self.shown_at.is_some_and(is_recent) {
+            return;
+        }
+        self.shown_at = Some(Instant::now());
+        self.output
+            .print_stderr(&format!("{}\n", self.transfers.text()));
     }
 
     /// Prints the summary of the run.
@@ -100,6 +121,9 @@ impl HostsView for HostScreen<'_> {
                 }
             }
             HostOutput::Text => {
+                if self.transfers.event(event) {
+                    return self.show_transfers();
+                }
                 if self.output.quiet && matches!(event, HostEvent::Warning(_)) {
                     return;
                 }

@@ -10,16 +10,41 @@ use crate::fleet::{Error, ErrorKind};
 use crate::host::services::HostResolver as _;
 use crate::host::{
     AttemptCounter, Destination, Exit, Forward, Location, Passwords, Question, Secret,
-    StatedPasswords, TrialAnswers,
+    StatedPasswords, TrialAnswers, container_shell,
 };
 use crate::system::signals::Interrupts;
+use crate::text::quote_word;
 
 /// An interactive session with a connected host.
 #[derive(Debug)]
 pub struct HostSession {
     session: InteractiveSession,
     host: Arc<Destination>,
+    /// The words that enter a container on the host; none for the host itself.
+    container_command: Vec<String>,
     interrupts: Interrupts,
+}
+
+/// Returns the words of the program that is a shell on this machine or in a container on it. None for a shell that is
+/// reached over SSH.
+///
+/// `shell` is the shell of the user; in a container it is `/bin/sh`.
+pub fn local_shell(
+    host: &str,
+    hosts: &FleetHosts,
+    shell: &str,
+    has_terminal: bool,
+) -> Result<Option<Vec<String>>, Error> {
+    let location = hosts.locate(host, None);
+    let location =
+        location.map_err(|error| Error::new(ErrorKind::Refused, error.to_string(), None))?;
+    let (Location::Local, container_command) = location.container_command() else {
+        return Ok(None);
+    };
+    if container_command.is_empty() {
+        return Ok(Some(vec![shell.to_owned()]));
+    }
+    Ok(Some(container_shell(&container_command, has_terminal)))
 }
 
 impl HostSession {
@@ -37,15 +62,13 @@ impl HostSession {
     ) -> Result<Self, Error> {
         let refused = |message: String| Error::new(ErrorKind::Refused, message, None);
         let location = hosts.locate(host, user);
-        let destination = match location.map_err(|error| refused(error.to_string()))? {
-            Location::Ssh(destination) => destination,
-            Location::Local | Location::Container(_) => {
-                let message = format!(
-                    "this command logs in to a host over SSH, but `{host}` is not reached over SSH"
-                );
-                let hint = format!("`unfurl run -H {host} -- COMMAND` runs a command there");
-                return Err(Error::new(ErrorKind::Refused, message, Some(hint)));
-            }
+        let location = location.map_err(|error| refused(error.to_string()))?;
+        let (Location::Ssh(destination), container_command) = location.container_command() else {
+            let message = format!(
+                "this command logs in to a host over SSH, but `{host}` is not reached over SSH"
+            );
+            let hint = format!("`unfurl run -H {host} -- COMMAND` runs a command there");
+            return Err(Error::new(ErrorKind::Refused, message, Some(hint)));
         };
         let session = InteractiveSession::new(interrupts).map_err(|error| {
             let message = format!("could not start the connection: {error}");
@@ -53,7 +76,8 @@ impl HostSession {
         })?;
         let mut session = Self {
             session,
-            host: destination,
+            host: Arc::clone(destination),
+            container_command,
             interrupts: interrupts.clone(),
         };
         session.connect(passwords, ask)?;
@@ -93,11 +117,18 @@ impl HostSession {
         }
     }
 
-    /// Opens the login shell and waits for its end; `kind` is the terminal type (`TERM`).
+    /// Opens the login shell, or a shell in the container, and waits for its end; `kind` is the terminal type (`TERM`).
     ///
     /// Returns the exit code of the shell, or 128 plus the signal that requested termination.
     pub fn shell(&self, kind: &str) -> Result<u8, Error> {
-        self.exit_code(&self.session.shell(&self.host, kind))
+        let command = |has_terminal| {
+            let words = container_shell(&self.container_command, has_terminal);
+            let words: Vec<String> = words.iter().map(|word| quote_word(word)).collect();
+            words.join(" ")
+        };
+        let is_container = !self.container_command.is_empty();
+        let command = is_container.then_some(&command as &dyn Fn(bool) -> String);
+        self.exit_code(&self.session.shell(&self.host, kind, command))
     }
 
     /// Forwards ports until a signal requests termination.

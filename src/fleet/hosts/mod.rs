@@ -13,4 +13,4 @@ pub(crate) use endpoint_locator::EndpointLocator;
 pub use fleet_hosts::FleetHosts;
 pub use gather::GatheredHosts;
 pub(in crate::fleet) use host_choice::refused as refused_pattern;
-pub use host_session::HostSession;
+pub use host_session::{HostSession, local_shell};

@@ -11,7 +11,9 @@ use std::time::Instant;
 use super::request::{AdHocTask, HostsView, TasksRequest};
 use crate::exec::{MachineStep, StateMachine};
 use crate::fleet::{Error, ErrorKind};
-use crate::host::{Action, ActionRequest, ActionResult, ChainNote, ProgramInput, Stream};
+use crate::host::{
+    Action, ActionRequest, ActionResult, ChainNote, ProgramInput, Stream, TransferAmount,
+};
 use crate::tasks::{EngineRequest, HostEvent, RunState, TaskEngine, TaskName};
 
 /// A run of tasks over hosts.
@@ -194,6 +196,11 @@ impl<'a> StateMachine for TasksRun<'a> {
             }
             ChainNote::Detail(text) => HostEvent::Step { host, text },
         });
+    }
+
+    fn progress(&mut self, tag: u64, amount: TransferAmount, view: &mut Self::View) {
+        let host = self.hosts.get(&tag).cloned().flatten();
+        view.event(&HostEvent::Progress { host, amount });
     }
 
     fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), view: &mut Self::View) {

@@ -118,8 +118,7 @@ fn choose<N: Copy + AsRef<str>>(
         let setting = setting.unwrap_or_default();
         let known = names.join(", ");
         return Err(format!(
-            "`{option} {setting}` of ssh_config names none of the algorithms that are available here: {known}; use \
-             the program `ssh` for this host"
+            "`{option} {setting}` of ssh_config names none of the algorithms that are available here: {known}"
         ));
     }
     let find = |name: &&str| all.iter().find(|it| *it.as_ref() == **name).copied();

@@ -13,7 +13,8 @@ use russh::{MethodKind, MethodSet};
 use super::algorithms::HostKeyAlgorithms;
 use super::client::SshClient;
 use super::failure::{ConnectFailure, display_name};
-use super::keys::{self, KeyCache, KeyFile};
+use super::keys::KeyFile;
+use super::login_files::LoginFiles;
 use crate::host::{Destination, Identities, LoginMethod, Question, Secret};
 
 /// The maximum number of successive factors.
@@ -45,7 +46,7 @@ enum AuthStep {
 pub(super) struct Authenticator<'a> {
     pub(super) handle: &'a mut Handle<SshClient>,
     pub(super) destination: &'a Destination,
-    pub(super) keys: &'a KeyCache,
+    pub(super) files: &'a LoginFiles,
     /// The methods that the host accepts, once it has listed them.
     offered: Option<MethodSet>,
     /// The credentials tried so far, for messages.
@@ -62,12 +63,12 @@ impl<'a> Authenticator<'a> {
     pub(super) fn new(
         handle: &'a mut Handle<SshClient>,
         destination: &'a Destination,
-        keys: &'a KeyCache,
+        files: &'a LoginFiles,
     ) -> Self {
         Self {
             handle,
             destination,
-            keys,
+            files,
             offered: None,
             tried: Vec::new(),
             unanswered: None,
@@ -159,34 +160,28 @@ impl<'a> Authenticator<'a> {
         agent: Option<&mut AgentConnection>,
     ) -> Vec<Credential> {
         let identities = self.identities();
-        let files = identities.files.clone();
-        let named = identities.certificates.clone();
-        let reading = tokio::task::spawn_blocking(move || {
-            let preferred_keys: Vec<PublicKey> =
-                files.iter().filter_map(|it| keys::public_key(it)).collect();
-            (preferred_keys, keys::certificates(&files, &named))
-        });
-        let (preferred_keys, certificates) = reading.await.unwrap_or_default();
+        let public = self.files.public_files(identities).await;
         let mut credentials = Vec::new();
         let mut held = Vec::new();
         if let Some(agent) = agent {
             let all = agent.request_identities().await.unwrap_or_default();
             let is_preferred =
-                |identity: &AgentIdentity| contains_key(&preferred_keys, &identity.public_key());
+                |identity: &AgentIdentity| contains_key(&public.keys, &identity.public_key());
             let (named, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_preferred);
             let others = others.into_iter().filter(|_| !identities.only_listed);
             for identity in named.into_iter().chain(others) {
                 held.push(identity.public_key().into_owned());
-                add_agent_credentials(&mut credentials, identity, &certificates);
+                add_agent_credentials(&mut credentials, identity, &public.certificates);
             }
         }
         for file in &identities.files {
-            match self.keys.read(file, identities.passphrase.as_ref()).await {
+            let passphrase = identities.passphrase.as_ref();
+            match self.files.private_key(file, passphrase).await {
                 KeyFile::Unlocked(key) if contains_key(&held, key.public_key()) => {}
                 KeyFile::Unlocked(key) => {
                     // The same key may be in two files. It is offered once.
                     held.push(key.public_key().clone());
-                    let fitting = certificates_for(&certificates, key.public_key());
+                    let fitting = certificates_for(&public.certificates, key.public_key());
                     credentials
                         .extend(fitting.map(|it| Credential::Certificate(Arc::clone(&key), it)));
                     credentials.push(Credential::Key(key));

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, BufReader, ReadBuf};
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
@@ -17,6 +17,8 @@ use super::admission::Gate;
 
 /// The number of bytes kept of a proxy command's stderr.
 const MAX_STDERR_BYTES: usize = 4 << 10;
+/// The number of bytes that are read ahead. Longer packets are read at once.
+const READ_BYTES: usize = 4 << 10;
 
 /// A bidirectional stream of bytes, of any type.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -34,7 +36,8 @@ pub(super) struct StreamGuard {
 /// The task that reads from it runs on its own, and would otherwise wait forever for a host that
 /// sends nothing.
 pub(super) struct GuardedStream {
-    stream: Box<dyn ByteStream>,
+    /// The stream, whose bytes are read in pieces, not a packet at a time.
+    stream: BufReader<Box<dyn ByteStream>>,
     gate: Gate,
     guard: oneshot::Receiver<Infallible>,
     is_closed: bool,
@@ -44,7 +47,7 @@ impl GuardedStream {
     pub(super) fn new(stream: impl ByteStream + 'static, gate: Gate) -> (Self, StreamGuard) {
         let (open, held) = oneshot::channel();
         let line = Self {
-            stream: Box::new(stream),
+            stream: BufReader::with_capacity(READ_BYTES, Box::new(stream) as Box<dyn ByteStream>),
             gate,
             guard: held,
             is_closed: false,

@@ -15,6 +15,8 @@ use tokio::net::{TcpStream, UnixStream};
 use super::failure::ConnectFailure;
 use super::known_hosts::{self, HostKeyVerdict, KnownHostEntries, KnownHostName};
 use super::known_hosts_command;
+use super::known_hosts_file::KnownHostsFile;
+use super::login_files::LoginFiles;
 use crate::host::HostKeyPolicy;
 
 /// The targets of remote forwardings: a port of the host, and the local `host` and `port`.
@@ -48,6 +50,9 @@ pub(super) struct KeyCheck {
     pub(super) name: KnownHostName,
     pub(super) known: KnownHostEntries,
     pub(super) policy: HostKeyPolicy,
+    pub(super) files: LoginFiles,
+    /// The known hosts files.
+    pub(super) paths: Vec<PathBuf>,
     /// The file to which a new key is added.
     pub(super) file: Option<PathBuf>,
     /// The words of the command that prints trusted keys; empty for none.
@@ -55,6 +60,16 @@ pub(super) struct KeyCheck {
 }
 
 impl KeyCheck {
+    /// Reads the files again, unless the key is trusted: a user may just have added it.
+    async fn refresh(&mut self, shown: &PublicKeyOrCertificate) {
+        if self.known.verify(shown, &self.name) == HostKeyVerdict::Trusted {
+            return;
+        }
+        self.files.forget_known_hosts();
+        let files = self.files.known_hosts(&self.paths).await;
+        self.known = KnownHostEntries::of(&files, &self.name);
+    }
+
     /// Asks the command for trusted keys if no file knows the key.
     async fn ask_command(&mut self, shown: &PublicKeyOrCertificate) {
         let is_known = self.known.verify(shown, &self.name) != HostKeyVerdict::Unknown;
@@ -66,7 +81,8 @@ impl KeyCheck {
             known_hosts_command::run(&self.command, self.name.full(), &shown.public_key()).await;
         if let Ok(text) = printed {
             let source = Path::new("KnownHostsCommand");
-            self.known.add(source, &text, &self.name);
+            let printed = KnownHostsFile::new(source, text);
+            self.known.add(&printed, &self.name);
         }
     }
 
@@ -98,6 +114,7 @@ impl KeyCheck {
                 (HostKeyPolicy::AcceptNew, None) => None,
                 (HostKeyPolicy::AcceptNew, Some(file)) => {
                     let learned = known_hosts::add_key(file, &self.name, &key);
+                    self.files.forget_known_hosts();
                     learned.err().map(|error| ConnectFailure::KeyNotSaved {
                         host,
                         file: file.clone(),
@@ -146,6 +163,7 @@ impl Handler for SshClient {
         &mut self,
         shown: &PublicKeyOrCertificate,
     ) -> Result<bool, Self::Error> {
+        self.check.refresh(shown).await;
         self.check.ask_command(shown).await;
         let refusal = self.check.refusal(shown);
         let is_trusted = refusal.is_none();

@@ -23,8 +23,8 @@ use super::byte_stream::{ByteStream, GuardedStream, ProxyCommand};
 use super::client::{KeyCheck, SharedClientState, SshClient};
 use super::connection::Connection;
 use super::failure::{ConnectFailure, display_name};
-use super::keys::KeyCache;
 use super::known_hosts::{KnownHostEntries, KnownHostName};
+use super::login_files::LoginFiles;
 use crate::host::Destination;
 use crate::host::Route;
 use crate::host::ssh_config::AddressFamily;
@@ -57,7 +57,7 @@ pub(super) trait JumpConnector: Send + Sync {
 
 /// The resources that all connections share.
 pub(super) struct Connector<'a> {
-    pub(super) keys: &'a KeyCache,
+    pub(super) files: &'a LoginFiles,
     /// The limit on handshakes at the same time.
     pub(super) handshakes: &'a Arc<Semaphore>,
     pub(super) jumps: &'a dyn JumpConnector,
@@ -197,7 +197,7 @@ impl Connector<'_> {
         let client_state = SharedClientState::default();
         let client = self.client(destination, &client_state).await;
         let config = config(destination, &client.check.known).map_err(|why| {
-            ConnectFailure::Incompatible {
+            ConnectFailure::Unsupported {
                 host: display_name(destination),
                 why,
             }
@@ -221,7 +221,7 @@ impl Connector<'_> {
         destination: &Destination,
         client_state: &SharedClientState,
     ) -> Result<(), ConnectFailure> {
-        let login = Authenticator::new(handle, destination, self.keys);
+        let login = Authenticator::new(handle, destination, self.files);
         let result = login.run().await;
         result.map_err(
             |failure| match (failure, client_state.lock().disconnect_message.take()) {
@@ -242,13 +242,14 @@ impl Connector<'_> {
         let address = &destination.address;
         let alias = destination.host_key_alias.as_deref();
         let name = KnownHostName::new(&address.host, address.port, alias);
-        let (files, sought) = (destination.known_hosts.clone(), name.clone());
-        let reading = tokio::task::spawn_blocking(move || KnownHostEntries::read(&files, &sought));
+        let files = self.files.known_hosts(&destination.known_hosts).await;
         let first_file = destination.known_hosts.first();
         let check = KeyCheck {
             host: display_name(destination),
+            known: KnownHostEntries::of(&files, &name),
             name,
-            known: reading.await.unwrap_or_default(),
+            files: self.files.clone(),
+            paths: destination.known_hosts.clone(),
             policy: destination.host_key_policy,
             file: first_file
                 .filter(|file| *file != Path::new(NO_FILE))
@@ -456,21 +457,23 @@ fn handshake_failure(destination: &Destination, error: &russh::Error) -> Connect
             };
         }
         russh::Error::NoCommonAlgo { kind, theirs, .. } => {
-            let advice = match algorithms::setting_for(kind, theirs) {
-                Some(setting) => format!(
-                    "update its SSH server, or accept an old algorithm with the line `{setting}` in the section of this \
-                     host in `~/.ssh/config`"
-                ),
-                None => {
-                    "none of them is available here; use the program `ssh` for this host".to_owned()
-                }
-            };
-            return ConnectFailure::Incompatible {
-                host: display_name(destination),
-                why: format!(
-                    "the host offers no safe {kind:?} algorithm, only {}; {advice}",
-                    theirs.join(", ")
-                ),
+            let host = display_name(destination);
+            let offer = format!(
+                "the host offers no safe {kind:?} algorithm, only {}",
+                theirs.join(", ")
+            );
+            return match algorithms::setting_for(kind, theirs) {
+                Some(setting) => ConnectFailure::Incompatible {
+                    host,
+                    why: format!(
+                        "{offer}; update its SSH server, or accept an old algorithm with the line `{setting}` in the \
+                         section of this host in `~/.ssh/config`"
+                    ),
+                },
+                None => ConnectFailure::Unsupported {
+                    host,
+                    why: format!("{offer}; none of them is available here"),
+                },
             };
         }
         russh::Error::Disconnect | russh::Error::HUP => return closed(destination),

@@ -52,6 +52,13 @@ pub(in crate::host) enum ConnectFailure {
         /// The protocol or algorithm that is missing.
         why: String,
     },
+    /// The host has only algorithms that this program lacks. The program `ssh` may have them.
+    #[error("no SSH connection to {host} is possible: {why}")]
+    Unsupported {
+        host: String,
+        /// The algorithms that are missing.
+        why: String,
+    },
     /// The host proves its identity with SHA-1 only. This is not retried.
     #[error(
         "no SSH connection to {host} is possible: the host signs with SHA-1 (`ssh-rsa`) only, which \

@@ -1,16 +1,12 @@
 //! Reads private keys, public keys and certificates from files.
-//!
-//! [`KeyCache`] reads each private key only once.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::sync::Arc;
 
 use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
 use zeroize::Zeroizing;
 
-use crate::host::{Question, Secret};
+use crate::host::Question;
 use crate::system::fs;
 
 /// The maximum size of a key file in bytes.
@@ -31,38 +27,28 @@ pub(super) enum KeyFile {
     Unusable(Option<String>),
 }
 
-type CachedKeys = HashMap<(PathBuf, Option<String>), (Option<SystemTime>, KeyFile)>;
+/// The public files beside private keys.
+#[derive(Debug, Default)]
+pub(super) struct PublicFiles {
+    /// The public keys of the key files.
+    pub(super) keys: Vec<PublicKey>,
+    /// The certificates in named files and beside the key files.
+    pub(super) certificates: Vec<Certificate>,
+}
 
-/// A cache of private keys.
-///
-/// Decryption with a passphrase is slow, so it is done once for all hosts.
-#[derive(Debug, Clone, Default)]
-pub(in crate::host) struct KeyCache(Arc<Mutex<CachedKeys>>);
-
-impl KeyCache {
-    /// Returns a key, reading it only if its file has changed since the last time.
-    pub(super) async fn read(&self, file: &Path, passphrase: Option<&Secret>) -> KeyFile {
-        let passphrase = passphrase.map(|it| it.reveal().to_owned());
-        let cache_key = (file.to_owned(), passphrase);
-        let keys = Arc::clone(&self.0);
-        let reading = tokio::task::spawn_blocking(move || {
-            // The lock is held while reading: others usually wait for the same key.
-            let mut known = keys.lock().unwrap_or_else(PoisonError::into_inner);
-            let changed = fs::modified_time(&cache_key.0);
-            if let Some((then, key)) = known.get(&cache_key)
-                && *then == changed
-            {
-                return key.clone();
-            }
-            let key = read(&cache_key.0, cache_key.1.as_deref());
-            known.insert(cache_key, (changed, key.clone()));
-            key
-        });
-        reading.await.unwrap_or(KeyFile::Unusable(None))
+impl PublicFiles {
+    /// Reads the public keys of key files, and their certificates and those in the named files. Files that cannot be
+    /// read are left out.
+    pub(super) fn read(files: &[PathBuf], named: &[PathBuf]) -> Self {
+        Self {
+            keys: files.iter().filter_map(|it| public_key(it)).collect(),
+            certificates: certificates(files, named),
+        }
     }
 }
 
-fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
+/// Reads a private key. A passphrase opens it if it is encrypted.
+pub(super) fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     let bytes = match fs::read_within(file, MAX_KEY_FILE_BYTES) {
         Ok(bytes) => Zeroizing::new(bytes),
         Err(error) if error.is_not_found() => return KeyFile::Unusable(None),
@@ -105,7 +91,7 @@ fn public_key_of(file: &Path, text: &str) -> Option<PublicKey> {
 }
 
 /// Returns the public key of a private key file. No passphrase is needed.
-pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
+fn public_key(file: &Path) -> Option<PublicKey> {
     if let Ok(text) = fs::read_to_string(&public_key_path(file, ".pub"))
         && let Ok(key) = PublicKey::from_openssh(text.trim())
     {
@@ -120,7 +106,7 @@ pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
 }
 
 /// Returns the certificates in the named files and beside the key files.
-pub(super) fn certificates(files: &[PathBuf], named: &[PathBuf]) -> Vec<Certificate> {
+fn certificates(files: &[PathBuf], named: &[PathBuf]) -> Vec<Certificate> {
     let usual = files.iter().map(|file| public_key_path(file, "-cert.pub"));
     let all = named.iter().cloned().chain(usual);
     all.filter_map(|file| fs::read_to_string(&file).ok())

@@ -18,7 +18,7 @@ use super::connect::{BoxFuture, Connector, JumpConnector};
 use super::connection::{Connection, SessionError, run_script};
 use super::failure::{ConnectFailure, display_name};
 use super::idle_shells::{IdleShells, ShellPlace};
-use super::keys::KeyCache;
+use super::login_files::LoginFiles;
 use crate::host::channel_io::{ChannelIo, CommandInput};
 use crate::host::{Address, Destination, Route};
 
@@ -68,8 +68,10 @@ pub struct ConnectionPool {
 struct PoolState {
     limits: PoolLimits,
     handshakes: Arc<Semaphore>,
-    keys: KeyCache,
+    files: LoginFiles,
     host_pools: Mutex<HashMap<Address, Vec<Arc<HostPool>>>>,
+    /// The hosts that the program `ssh` reaches, with the reason why this program cannot.
+    program_hosts: Mutex<HashMap<Address, String>>,
     idle_shells: Mutex<IdleShells<OpenShell>>,
     closing: watch::Sender<bool>,
 }
@@ -89,8 +91,9 @@ impl ConnectionPool {
             shared: Arc::new(PoolState {
                 limits,
                 handshakes: Arc::new(Semaphore::new(handshakes)),
-                keys: KeyCache::default(),
+                files: LoginFiles::default(),
                 host_pools: Mutex::default(),
+                program_hosts: Mutex::default(),
                 idle_shells: Mutex::default(),
                 closing: watch::Sender::new(false),
             }),
@@ -113,6 +116,20 @@ impl ConnectionPool {
         destination: &Arc<Destination>,
     ) -> Result<(Lease, Channel<Msg>), ConnectFailure> {
         self.host_pool(destination).session(self).await
+    }
+
+    /// Returns the reason why a host is reached by the program `ssh`; none for hosts that this program reaches.
+    pub(in crate::host) fn program_reason(&self, address: &Address) -> Option<String> {
+        let hosts = self.shared.program_hosts.lock();
+        let hosts = hosts.unwrap_or_else(PoisonError::into_inner);
+        hosts.get(address).cloned()
+    }
+
+    /// Notes that a host is reached by the program `ssh`.
+    pub(in crate::host) fn use_program(&self, address: &Address, reason: String) {
+        let hosts = self.shared.program_hosts.lock();
+        let mut hosts = hosts.unwrap_or_else(PoisonError::into_inner);
+        hosts.insert(address.clone(), reason);
     }
 
     /// Takes an idle shell at a place, on a connection that the destination can share.
@@ -187,7 +204,7 @@ impl ConnectionPool {
 
     fn connector(&self) -> Connector<'_> {
         Connector {
-            keys: &self.shared.keys,
+            files: &self.shared.files,
             handshakes: &self.shared.handshakes,
             jumps: self,
         }

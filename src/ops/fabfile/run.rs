@@ -13,8 +13,18 @@ use crate::system::fs;
 use crate::system::process::{self, Helper};
 use crate::tasks::read_tasks;
 
-/// The source of the script.
-const SCRIPT: &str = include_str!("translate.py");
+/// The source of the script. Each file uses those before it.
+const SCRIPT: &str = concat!(
+    include_str!("translator/names.py"),
+    include_str!("translator/values.py"),
+    include_str!("translator/module.py"),
+    include_str!("translator/tasks.py"),
+    include_str!("translator/steps.py"),
+    include_str!("translator/blocks.py"),
+    include_str!("translator/scope.py"),
+    include_str!("translator/yaml_text.py"),
+    include_str!("translator/main.py"),
+);
 
 /// The time limit of the script.
 const TIME_LIMIT: Duration = Duration::from_mins(1);

@@ -185,6 +185,24 @@ fn a_shell_runs_what_is_piped_in_and_gives_its_exit_code() {
 }
 
 #[test]
+fn a_shell_of_this_machine_is_that_of_the_user() {
+    let env = TestEnv::new();
+    let words = ["shell", "@local"].map(str::to_owned);
+    let run = shell(&env, &words, "echo to; echo on >&2; exit 7\n");
+    assert_eq!((run.code, run.stdout.as_str()), (7, "to\n"), "{run}");
+    assert_eq!(run.stderr, "on\n");
+    let named = ["-c", "SHELL=/no/shell exec \"$0\" shell @local"];
+    let named = [named[0], named[1], env!("CARGO_BIN_EXE_unfurl")];
+    let run = env
+        .start_command(Command::new("/bin/sh"), named)
+        .ends()
+        .exits(1);
+    insta::assert_snapshot!(run.stderr, @"error: `/no/shell` was not found");
+    let run = env.unfurl(["forward", "@local", "-D", "0"]).exits(1);
+    assert!(run.stderr.contains("not reached over SSH"), "{run}");
+}
+
+#[test]
 fn a_shell_of_a_host_that_is_not_reached_ends_with_one() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
@@ -228,6 +246,53 @@ fn a_port_leads_through_a_host_until_it_is_interrupted() {
     assert!(run.stderr.starts_with(&said), "{run}");
     assert_eq!(run.stderr.lines().count(), 2, "{run}");
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn a_socks_client_reaches_through_a_host_what_the_host_reaches() {
+    requires!("sshd");
+    requires!("curl");
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap().port();
+    let greeter = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            socket.read(&mut request).unwrap();
+            let text = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+            socket.write_all(text).unwrap();
+        }
+    });
+    let port = free_port();
+    let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));
+    words.extend(["-D".to_owned(), port.to_string()]);
+    let started = env.start(words);
+    started.wait_until_it_says("is a SOCKS 5 proxy");
+    let curl = |scheme: &str, host: &str, target: u16| {
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-x", &format!("{scheme}://127.0.0.1:{port}")]);
+        curl.arg(format!("http://{host}:{target}/"));
+        let output = curl.output().unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let hello = (Some(0), "hello".to_owned());
+    assert_eq!(curl("socks5h", "localhost", target), hello);
+    assert_eq!(curl("socks5", "127.0.0.1", target), hello);
+    greeter.join().unwrap();
+    // The host cannot connect to a port where nothing listens: code 97 is an error of the proxy.
+    assert_eq!(curl("socks5h", "localhost", free_port()).0, Some(97));
+    // A client that does not speak SOCKS is disconnected.
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    socket.write_all(b"GET / HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).ok();
+    assert_eq!(answer, b"");
+    started.signal(Signal::SIGINT);
+    assert_eq!(started.ends_by_itself().code, 130);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use sha2::{Digest as _, Sha256};
 
-use super::cli::over;
+use super::cli::{options, over};
 use super::sshd::Sshd;
 use crate::executors::Users;
 use crate::support::TestEnv;
@@ -217,4 +217,54 @@ fn an_interrupted_copy_goes_on_where_it_stopped_and_is_compared() {
     let words = ["get", "--verify", &target.display().to_string(), "again"];
     over(&env, &sshd, 1, &words).succeeds();
     assert!(env.read("again") == text);
+}
+
+/// Relays bytes to a port of this machine at 4 MB/s.
+const SLOW_RELAY: &str = r#"
+import os, socket, sys, threading, time
+server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+def back():
+    while data := server.recv(65536):
+        os.write(1, data)
+    os._exit(0)
+threading.Thread(target=back, daemon=True).start()
+while data := os.read(0, 65536):
+    server.sendall(data)
+    time.sleep(len(data) / 4e6)
+server.shutdown(socket.SHUT_WR)
+time.sleep(5)
+"#;
+
+#[test]
+fn the_progress_of_a_long_transfer_is_shown() {
+    requires!("sshd", "python3");
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    env.write("relay.py", SLOW_RELAY);
+    env.write("big", "x".repeat(12_000_000));
+    let hosts = format!(
+        "[all]\nslow ansible_host=127.0.0.1 ansible_port={} ansible_ssh_common_args='-o ProxyCommand=\"python3 {} %p\"'\n",
+        sshd.port,
+        env.work().join("relay.py").display()
+    );
+    env.write("hosts", hosts);
+    let target = sshd.path("copy").display().to_string();
+    let mut words = vec!["put", "--hosts-file", "hosts", "-H", "slow", "big", &target];
+    let options = options(&sshd);
+    words.extend(options.iter().map(String::as_str));
+    let run = env.unfurl(&words).succeeds();
+    let line = run.stderr.lines().find(|line| line.contains("copied"));
+    let line = line.unwrap_or_else(|| panic!("no progress: {run}"));
+    assert!(line.starts_with("[slow] copied "), "{run}");
+    assert!(line.contains(" MiB of 11.4 MiB ("), "{run}");
+    words.extend(["--output", "json"]);
+    let run = env.unfurl(&words).succeeds();
+    let progress = run.stdout.lines().find(|line| line.contains("progress"));
+    let progress: serde_json::Value = serde_json::from_str(progress.unwrap()).unwrap();
+    assert_eq!(progress["host"], "slow");
+    assert_eq!(progress["total"], 12_000_000);
+    let bytes = progress["bytes"].as_u64().unwrap();
+    assert!(bytes > 0 && bytes < 12_000_000, "{progress}");
+    words.push("--quiet");
+    let run = env.unfurl(&words[..words.len() - 3]).succeeds();
+    assert!(!run.stderr.contains("copied"), "{run}");
 }
