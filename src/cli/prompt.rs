@@ -3,7 +3,7 @@
 //! A separate thread reads the answer, so that a signal can end the wait. [`yes_or_no`] and
 //! [`line()`] are used by the screens.
 
-use std::io::{BufRead, IsTerminal as _, Write};
+use std::io::{BufRead, BufReader, IsTerminal as _, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use super::display::pause_display;
 use super::output::Output;
 use crate::system::console::EscapedStderr;
 use crate::system::signals::Interrupts;
-use crate::system::terminal::InputMode;
+use crate::system::terminal::{self, InputMode};
+use crate::text::escape_controls;
 use crate::ui::Answer;
 
 /// The interval at which the wait for an answer checks for an interruption.
@@ -21,6 +22,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The length of most answers. A longer one is moved in memory, which leaves a copy behind.
 const LINE_CAPACITY: usize = 1024;
+
+/// The source of answers to questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AnswerSource {
+    Stdin,
+    /// The terminal of this process, because a command gets the standard input. Without a terminal, the first lines of
+    /// the standard input are answers.
+    Terminal,
+}
 
 /// A function that writes a question to one stream and reads the answer from another.
 pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<Answer>;
@@ -47,6 +57,29 @@ pub(super) fn yes_or_no(
         output.print_stderr("\n");
     }
     answer.unwrap_or(Answer::No)
+}
+
+/// Asks for a line of text at the terminal of this process, as the standard input has something else.
+///
+/// The line is not shown while typed if `hidden` is set. `None` without a terminal. The inner value is that of
+/// [`line()`].
+pub(super) fn terminal_line(
+    question: &str,
+    hidden: bool,
+    interrupts: &Interrupts,
+) -> Option<Option<String>> {
+    let mut device = terminal::open_device()?;
+    let _paused = pause_display();
+    let _hidden = hidden.then(|| InputMode::hidden_on(&device));
+    device
+        .write_all(escape_controls(question).as_bytes())
+        .ok()?;
+    let answer = wait_for_answer(interrupts, move || {
+        let mut line = Zeroizing::new(String::with_capacity(LINE_CAPACITY));
+        let read = BufReader::new(device).read_line(&mut line);
+        read.is_ok_and(|read| read > 0).then_some(line)
+    });
+    Some(answer.map(|line| line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// Asks for a line of text.

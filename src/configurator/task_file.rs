@@ -57,6 +57,7 @@ impl TaskFile {
         let mut sources = Sources::default();
         let tasks = read_tasks(&file, &mut sources, &read, &ContextTags(local_context));
         let tasks = tasks.map_err(|problems| describe_first_problem(&problems, &sources, &file))?;
+        seen.borrow_mut().extend(tasks.variable_files());
         let digest = |path: PathBuf| {
             let digest = local_context.content_digest(&path)?;
             let shown = path.strip_prefix(&project).unwrap_or(&path);

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::download_limits::DownloadLimits;
+use super::local_home::local_home;
 use super::transfer_files::{
     Error, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name, local_target,
     walk,
 };
 use super::transfer_globs::expand_local;
-use super::{Content, Exit, Get, Put, PutSettings};
-use crate::system::env::Env;
+use super::{Content, Get, Put};
 use crate::system::fs;
 
 /// The permission bits of new files for which none are given.
@@ -44,12 +44,8 @@ impl TransferCount {
     }
 }
 
-/// Performs a [`Put`] whose target is the local machine.
+/// Performs a [`Put`] without settings whose target is the local machine.
 pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
-    if put.settings != PutSettings::default() {
-        let exit = "on this machine, copies have neither owner, mirror, comparison nor resumption; use a command";
-        return Err(Error::Exit(Exit::Failed(exit.to_owned())));
-    }
     let target = from_home(&put.target);
     match &put.source {
         Content::Path(path) => {
@@ -72,7 +68,7 @@ pub(super) fn put(put: &Put) -> Result<TransferCount, Error> {
     }
 }
 
-/// Performs a [`Get`] whose source is the local machine.
+/// Performs a [`Get`] without settings whose source is the local machine.
 pub(super) fn get(get: &Get) -> Result<TransferCount, Error> {
     let limits = get
         .max_bytes
@@ -144,11 +140,9 @@ fn from_home(path: &str) -> PathBuf {
     if below.starts_with('/') {
         return PathBuf::from(below);
     }
-    let env = Env::of_this_process();
-    let home = env.non_empty("HOME").unwrap_or("/").to_owned();
     match below {
-        "" | "~" => PathBuf::from(home),
-        below => Path::new(&home).join(below),
+        "" | "~" => local_home(),
+        below => local_home().join(below),
     }
 }
 
@@ -158,7 +152,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::host::GetSettings;
+    use crate::host::{GetSettings, PutSettings};
 
     fn put_of(source: Content, target: &Path) -> Put {
         Put {

@@ -21,6 +21,7 @@ mod input_writer;
 mod interactive;
 pub mod inventory;
 mod local_copy;
+mod local_home;
 mod location;
 mod location_error;
 mod mark_filter;

@@ -5,8 +5,8 @@
 
 use super::transport::Transport;
 use super::{
-    Action, ActionResult, CallControl, ConnectionPool, Delivery, Exit, Location, ShellLogin,
-    raw_command, remote_command, remote_shell, transfer,
+    Action, ActionResult, CallControl, ConnectionPool, Delivery, Exit, GetSettings, Location,
+    PutSettings, ShellLogin, raw_command, remote_command, remote_shell, transfer,
 };
 
 impl ConnectionPool {
@@ -58,12 +58,21 @@ impl ConnectionPool {
             (_, Action::Read(_) | Action::Change(_)) => {
                 remote_shell::perform(&transport, login, action, call).await
             }
-            (Location::Local, _) => {
+            (Location::Local, _) if login.is_none() && !needs_programs(action) => {
                 ActionResult::Transfer(transfer::transfer_locally(action).await)
             }
             _ => ActionResult::Transfer(
                 transfer::transfer_remotely(&transport, login, action, call).await,
             ),
         }
+    }
+}
+
+/// Returns true for a transfer that a plain copy cannot do.
+fn needs_programs(action: &Action) -> bool {
+    match action {
+        Action::Put(put) => put.settings != PutSettings::default(),
+        Action::Get(get) => get.settings != GetSettings::default(),
+        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => false,
     }
 }

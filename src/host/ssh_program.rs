@@ -28,7 +28,8 @@ pub(super) fn ssh_words(destination: &Destination, line: &str, pty: bool) -> Opt
 fn options(destination: &Destination) -> Option<Vec<(&'static str, String)>> {
     let address = &destination.address;
     let mut options = vec![
-        ("LogLevel", "ERROR".to_owned()),
+        // A lower level would hide which algorithms are missing.
+        ("LogLevel", "INFO".to_owned()),
         ("BatchMode", "yes".to_owned()),
         ("ClearAllForwardings", "yes".to_owned()),
         ("User", address.user.clone()),

@@ -10,6 +10,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::time::timeout;
 
 use super::channel_io::{ChannelEvent, ChannelIo};
+use super::local_home::local_home;
 use super::script::{START_ARGV, START_COMMAND, loader_input};
 use super::ssh::{ConnectFailure, KILL_TIMEOUT, Lease, OpenShell, ShellPlace, display_name};
 use super::ssh_program::{SSH_PROGRAM, ssh_words};
@@ -133,17 +134,26 @@ impl Transport {
 
     /// Returns the key under which idle shells of this location are kept.
     fn shell_place(&self, user: Option<&str>) -> ShellPlace {
-        ShellPlace {
+        let mut place = ShellPlace {
             address: self.host.as_ref().map(|host| host.address.clone()),
             container: self.container_command.clone(),
             user: user.map(str::to_owned),
+        };
+        if self.program_reason().is_some() {
+            // Such a shell has no connection of this program, and belongs to the settings that `ssh` got.
+            let host = self.host.as_deref();
+            let words = host.and_then(|host| ssh_words(host, "", false));
+            place.container.splice(0..0, words.into_iter().flatten());
+            place.address = None;
         }
+        place
     }
 
     /// Takes an idle shell of a user, if there is one; of the user of the location if none is named.
     pub(super) fn take_shell(&self, user: Option<&str>) -> Option<OpenShell> {
         let place = self.shell_place(user);
-        self.pool.take_shell(&place, self.host.as_ref())
+        let host = self.host.as_ref().filter(|_| place.address.is_some());
+        self.pool.take_shell(&place, host)
     }
 
     /// Keeps an idle shell open for further scripts.
@@ -214,14 +224,10 @@ impl Transport {
         format!("exec {}", all.map(quote_word).collect::<Vec<_>>().join(" "))
     }
 
-    /// Starts the shell with a program of the local machine. A container has no terminal there.
+    /// Starts the shell with a program of the local machine, or on that machine. A container has no terminal there.
     fn spawn(&self, pty: bool) -> Result<OpenShell, Exit> {
         if self.host.is_some() {
             return self.spawn_line(&self.start_line(pty), pty);
-        }
-        if self.container_command.is_empty() {
-            let why = "internal error: a local command was sent to the remote runner".to_owned();
-            return Err(Exit::Failed(why));
         }
         let start = START_ARGV.map(str::to_owned);
         self.spawn_words(&[self.container_command.as_slice(), &start].concat())
@@ -246,7 +252,12 @@ impl Transport {
         let Some((program, words)) = words.split_first() else {
             return Err(self.refusal());
         };
-        let spawned = tokio::process::Command::new(program)
+        let mut command = tokio::process::Command::new(program);
+        if self.host.is_none() && !self.is_container() {
+            // Relative paths of files on this machine start at the home of the user, as on hosts.
+            command.current_dir(local_home());
+        }
+        let spawned = command
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,5 +1,7 @@
 //! The terminal of this process: its size and its input mode.
 
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, PoisonError};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -60,10 +62,7 @@ impl KeyMode {
     /// Returns the keys that were pressed, without waiting.
     pub fn take_keys(&self) -> Vec<char> {
         let stdin = &self.0;
-        let mut ready = [PollFd::new(
-            std::os::fd::AsFd::as_fd(stdin),
-            PollFlags::POLLIN,
-        )];
+        let mut ready = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
         let mut keys = [0; 64];
         match poll(&mut ready, PollTimeout::ZERO) {
             Ok(1..) => {}
@@ -112,39 +111,63 @@ pub fn suspend_process() {
     std::thread::sleep(std::time::Duration::from_millis(50));
 }
 
-/// A changed input mode of the terminal. The previous mode is restored when dropped.
+/// Opens the terminal that controls this process, whatever its standard input is. None without one.
+pub fn open_device() -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).open("/dev/tty").ok()
+}
+
+/// A changed input mode of a terminal. The previous mode is restored when dropped.
 #[derive(Debug)]
 pub struct InputMode {
     before: Termios,
+    /// The terminal; none for that of the standard input.
+    device: Option<File>,
 }
 
 impl InputMode {
     /// Switches to raw input, byte by byte without line editing; returns `None` if the input is not a
     /// terminal.
     pub fn raw() -> Option<Self> {
-        Self::change_mode(SetArg::TCSADRAIN, cfmakeraw)
+        Self::change_mode(None, SetArg::TCSADRAIN, cfmakeraw)
     }
 
     /// Switches off the echo of input; returns `None` if the input is not a terminal.
     pub fn hidden() -> Option<Self> {
-        Self::change_mode(SetArg::TCSAFLUSH, |mode| {
-            mode.local_flags.remove(LocalFlags::ECHO);
-            mode.local_flags.insert(LocalFlags::ECHONL);
-        })
+        Self::change_mode(None, SetArg::TCSAFLUSH, hide_input)
     }
 
-    fn change_mode(apply_at: SetArg, change: impl FnOnce(&mut Termios)) -> Option<Self> {
-        let before = tcgetattr(std::io::stdin()).ok()?;
+    /// Switches off the echo of input on a terminal.
+    pub fn hidden_on(device: &File) -> Option<Self> {
+        let device = device.try_clone().ok()?;
+        Self::change_mode(Some(device), SetArg::TCSAFLUSH, hide_input)
+    }
+
+    fn change_mode(
+        device: Option<File>,
+        apply_at: SetArg,
+        change: impl FnOnce(&mut Termios),
+    ) -> Option<Self> {
+        let stdin = std::io::stdin();
+        let descriptor = device.as_ref().map_or(stdin.as_fd(), AsFd::as_fd);
+        let before = tcgetattr(descriptor).ok()?;
         let mut mode = before.clone();
         change(&mut mode);
-        tcsetattr(std::io::stdin(), apply_at, &mode).ok()?;
-        Some(Self { before })
+        tcsetattr(descriptor, apply_at, &mode).ok()?;
+        Some(Self { before, device })
     }
+}
+
+fn hide_input(mode: &mut Termios) {
+    mode.local_flags.remove(LocalFlags::ECHO);
+    mode.local_flags.insert(LocalFlags::ECHONL);
 }
 
 impl Drop for InputMode {
     fn drop(&mut self) {
         // If the mode cannot be restored, the terminal is gone.
-        tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, &self.before).ok();
+        let stdin = std::io::stdin();
+        let descriptor = self.device.as_ref().map_or(stdin.as_fd(), AsFd::as_fd);
+        tcsetattr(descriptor, SetArg::TCSADRAIN, &self.before).ok();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{EnvSettings, StepAction, Steps, Task, TaskName, TaskStep, TemplateText};
+use super::{EnvSettings, StepAction, Steps, Task, TaskName, TaskStep, Tasks, TemplateText};
 use crate::diagnostic::Span;
 
 /// A step of a task with what the blocks around it say about it.
@@ -80,5 +80,18 @@ fn within(folder: Option<PathBuf>, lcd: Option<&TemplateText>) -> Option<PathBuf
         None => folder,
         Some(lcd) if lcd.is_template() => None,
         Some(lcd) => folder.map(|folder| folder.join(lcd.as_str())),
+    }
+}
+
+impl Tasks {
+    /// Returns the paths of the files with variables. Paths that are templates are known only while tasks run.
+    pub fn variable_files(&self) -> Vec<PathBuf> {
+        let of_tasks = self.named.values().flat_map(|task| settings_of(task));
+        let settings = self.settings.iter().chain(of_tasks);
+        let paths = settings.flat_map(|settings| {
+            let plain = settings.vars_files.iter().filter(|it| !it.is_template());
+            plain.map(|file| settings.folder.join(file.as_str()))
+        });
+        paths.collect()
     }
 }

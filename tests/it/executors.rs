@@ -277,7 +277,10 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
                 ended.push((id, result.exit().clone()));
                 runner.cancel_all();
             }
-            RunnerEvent::Output(..) | RunnerEvent::Line(..) | RunnerEvent::Interruption(_) => {}
+            RunnerEvent::Output(..)
+            | RunnerEvent::Progress(..)
+            | RunnerEvent::Line(..)
+            | RunnerEvent::Interruption(_) => {}
         }
     }
     assert_eq!(ended, [(0, Exit::Code(0)), (1, Exit::Cancelled)]);

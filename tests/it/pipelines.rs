@@ -478,6 +478,34 @@ fn a_record_without_times_is_replayed_at_once() {
 pub(crate) fn at_terminal(
     env: &TestEnv,
     arguments: &[&str],
+    typed: (&str, &[u8]),
+) -> (String, i32) {
+    let binary = super::support::binary();
+    with_terminal(env, &[binary.to_str().unwrap()], arguments, typed)
+}
+
+/// Like [`at_terminal`], with a file as the standard input of the binary.
+pub(crate) fn at_terminal_with(
+    env: &TestEnv,
+    input: &str,
+    arguments: &[&str],
+    typed: (&str, &[u8]),
+) -> (String, i32) {
+    let binary = super::support::binary();
+    let line = format!("exec \"$0\" \"$@\" < {input}");
+    with_terminal(
+        env,
+        &["sh", "-c", &line, binary.to_str().unwrap()],
+        arguments,
+        typed,
+    )
+}
+
+/// Runs a program at a terminal.
+fn with_terminal(
+    env: &TestEnv,
+    program: &[&str],
+    arguments: &[&str],
     (text, key): (&str, &[u8]),
 ) -> (String, i32) {
     let size = Winsize {
@@ -488,9 +516,7 @@ pub(crate) fn at_terminal(
     };
     let OpenptyResult { master, slave } = openpty(&size, None).unwrap();
     let mut shell = Command::new("setsid");
-    shell
-        .args(["--ctty", "--wait"])
-        .arg(super::support::binary());
+    shell.args(["--ctty", "--wait"]).args(program);
     let mut command = env.command(shell, arguments);
     command.env("TERM", "xterm");
     command

@@ -339,6 +339,9 @@ fn executors_are_around_the_commands_of_operations() {
     let all: Vec<&str> = words.iter().chain(&opts).chain(&command).copied().collect();
     let run = env.unfurl(all).exits(64);
     run.says(&["the option `sudo_user` of executors is ignored", "nobody"]);
+    // A single word with shell text is run by a shell, as with `-H`.
+    let run = env.unfurl([&words[..], &["--", "true; exit 4"]].concat());
+    run.exits(64).says(&["exit code 4"]);
 }
 
 #[test]

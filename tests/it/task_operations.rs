@@ -113,6 +113,19 @@ fn a_task_without_hosts_is_an_operation() {
     env.unfurl(["deploy", "--approve"]).succeeds();
     assert_eq!(env.read("said"), "hello you\nbye you\n");
     nothing_is_done_again(&env);
+
+    // So is a change of a file with variables.
+    env.write("more.yaml", "greeting: ciao\n");
+    let text = env.read("tasks.yaml").replace("bye", "{{ greeting }}");
+    env.write(
+        "tasks.yaml",
+        &format!("env: {{vars_files: [more.yaml]}}\n{text}"),
+    );
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    nothing_is_done_again(&env);
+    env.write("more.yaml", "greeting: hola\n");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(env.read("said"), "hello you\nbye you\nciao you\nhola you\n");
 }
 
 #[test]

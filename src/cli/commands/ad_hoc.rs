@@ -7,6 +7,7 @@ use std::rc::Rc;
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::host::HostOptions;
 use crate::cli::output::Context;
+use crate::cli::prompt::AnswerSource;
 use crate::cli::screen::hosts::HostScreen;
 use crate::diagnostic::Sources;
 use crate::fleet::tasks::{AdHocTask, TasksRequest};
@@ -30,7 +31,12 @@ pub(in crate::cli) fn run_ad_hoc(
     hosts: &HostOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    let known = hosts.fleet_hosts(cx)?;
+    let source = if task.reads_program_input() {
+        AnswerSource::Terminal
+    } else {
+        AnswerSource::Stdin
+    };
+    let known = hosts.fleet_hosts(source, cx)?;
     let configured: Vec<&ExecutorConfiguration> = known.executors.iter().collect();
     let chain = hosts.chain(&configured, &cx.output)?;
     let request = TasksRequest {
@@ -61,7 +67,7 @@ pub(in crate::cli) fn perform_shown(
         .as_ref()
         .is_some_and(AdHocTask::reads_program_input)
     {
-        screen = screen.without_prompts();
+        screen = screen.without_stdin();
     }
     let report = perform(request, &mut screen)?;
     screen.end(&report);

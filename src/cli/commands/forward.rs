@@ -4,6 +4,7 @@ use clap::{ArgAction, Args};
 
 use crate::cli::commands::hosts::{SingleHostArgs, open_session};
 use crate::cli::output::Context;
+use crate::cli::prompt::AnswerSource;
 use crate::host::{Forward, ForwardEndpoint, check_host_name};
 use crate::ops::Failure;
 
@@ -51,7 +52,7 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Fa
             cx.output.print_stderr(&forward_line(forward, port, host));
         }
     };
-    open_session(&args.host, true, cx)
+    open_session(&args.host, AnswerSource::Stdin, cx)
         .and_then(|session| Ok(session.forward(&forwards, &mut on_open)?))
 }
 

@@ -11,6 +11,7 @@ use crate::cli::args::format::{HostOutput, duration};
 use crate::cli::args::host::{HostConnection, HostOptions};
 use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Context;
+use crate::cli::prompt::AnswerSource;
 use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::hosts::{FleetHosts, HostSession, local_shell};
 use crate::fleet::tasks::{AdHocTask, HostsView as _};
@@ -33,23 +34,26 @@ pub(in crate::cli) struct SingleHostArgs {
 
 impl SingleHostArgs {
     /// Returns the hosts that the options name.
-    fn fleet_hosts(&self, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
-        self.connection.fleet_hosts(&self.hosts_file, cx)
+    fn fleet_hosts(&self, source: AnswerSource, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
+        self.connection.fleet_hosts(&self.hosts_file, source, cx)
     }
 }
 
 /// Connects to the host.
 ///
-/// `may_prompt` says whether passwords may be asked on the terminal.
+/// `source` gives the answers to questions.
 pub(in crate::cli) fn open_session(
     args: &SingleHostArgs,
-    may_prompt: bool,
+    source: AnswerSource,
     cx: &Context,
 ) -> Result<HostSession, Failure> {
-    let known = args.fleet_hosts(cx)?;
+    let known = args.fleet_hosts(source, cx)?;
     let interrupts = watch_signals();
     let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
-    let mut ask = |question: &_| may_prompt.then(|| screen.prompt_secret(question)).flatten();
+    if source == AnswerSource::Terminal {
+        screen = screen.without_stdin();
+    }
+    let mut ask = |question: &_| screen.prompt_secret(question);
     let user = args.connection.user.as_deref();
     Ok(HostSession::open(
         &args.host,
@@ -75,20 +79,25 @@ pub(in crate::cli) struct ShellArgs {
 /// Opens a shell on the host and returns its exit code.
 pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failure> {
     // Piped input belongs to the shell, so it must not be read as the answer to a password prompt.
-    let may_prompt = std::io::stdin().is_terminal();
-    let known = args.host.fleet_hosts(cx)?;
+    let has_terminal = std::io::stdin().is_terminal();
+    let source = if has_terminal {
+        AnswerSource::Stdin
+    } else {
+        AnswerSource::Terminal
+    };
+    let known = args.host.fleet_hosts(source, cx)?;
     let shell = cx.output.variable("SHELL").filter(|name| !name.is_empty());
     if let Some(words) = local_shell(
         &args.host.host,
         &known,
         shell.unwrap_or("/bin/sh"),
-        may_prompt,
+        has_terminal,
     )? {
         let problem = become_program(&words);
         return Err(Failure::new(FailureKind::Refused, problem, None));
     }
     let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
-    open_session(&args.host, may_prompt, cx)
+    open_session(&args.host, source, cx)
         .and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))
 }
 

@@ -11,6 +11,7 @@ use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::perform_shown;
 use crate::cli::commands::task_import::{self, TaskImportArgs};
 use crate::cli::output::{Context, Output, relative, shown_path};
+use crate::cli::prompt::AnswerSource;
 use crate::cli::request::given_values::GivenValues;
 use crate::cli::request::hosts::set_variables;
 use crate::cli::request::yaml_maps::map_of_text;
@@ -126,7 +127,7 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<TasksRe
         let default = loaded.tasks.default_task();
         calls.extend(default.map(|task| TaskCall::new(&*task.name)));
     }
-    let known = args.hosts.fleet_hosts(cx)?;
+    let known = args.hosts.fleet_hosts(AnswerSource::Stdin, cx)?;
     let mut options = args.hosts.options(&known)?;
     options.vars = variables(args, cx)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;

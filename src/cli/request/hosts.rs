@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::cli::args::host::{HostChoice, HostConnection, HostOptions, HostOrder};
 use crate::cli::output::{Context, Output};
-use crate::cli::prompt;
+use crate::cli::prompt::{self, AnswerSource};
 use crate::cli::request::session::home;
 use crate::diagnostic::Sources;
 use crate::fleet::hosts::FleetHosts;
@@ -92,6 +92,7 @@ impl HostConnection {
     pub(in crate::cli) fn fleet_hosts(
         &self,
         inventories: &[PathBuf],
+        source: AnswerSource,
         cx: &Context,
     ) -> Result<Rc<FleetHosts>, Failure> {
         let keys = &self.identity;
@@ -108,8 +109,13 @@ impl HostConnection {
             cx.output.diagnostics(notes, sources);
         }
         let mut ask = |question: &str| {
-            let answer = prompt::line(question, true, &Interrupts::default(), &cx.output);
-            answer.map(Secret::new)
+            let interrupts = Interrupts::default();
+            let at_terminal = match source {
+                AnswerSource::Stdin => None,
+                AnswerSource::Terminal => prompt::terminal_line(question, true, &interrupts),
+            };
+            let on_stdin = || prompt::line(question, true, &interrupts, &cx.output);
+            at_terminal.unwrap_or_else(on_stdin).map(Secret::new)
         };
         let sources = self.passwords.sources();
         let env = Env::of_this_process();
@@ -207,9 +213,13 @@ impl HostOptions {
     /// Gathers the hosts that can be named and how to reach them.
     ///
     /// Prints warnings about the files that were read.
-    pub(in crate::cli) fn fleet_hosts(&self, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
+    pub(in crate::cli) fn fleet_hosts(
+        &self,
+        source: AnswerSource,
+        cx: &Context,
+    ) -> Result<Rc<FleetHosts>, Failure> {
         let inventories = &self.choice.hosts_file;
-        self.connection.fleet_hosts(inventories, cx)
+        self.connection.fleet_hosts(inventories, source, cx)
     }
 
     /// Returns the options of a run of tasks, with the patterns of hosts and roles expanded.

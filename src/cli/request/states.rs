@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use crate::cli::args::host::{HostChoice, HostSelectionArgs};
 use crate::cli::args::state::{RunOptions, StateTreeArgs, TreeOptions};
 use crate::cli::output::Context;
+use crate::cli::prompt::AnswerSource;
 use crate::cli::request::hosts::{ExecutorRequest, items};
 use crate::cli::request::state_roots::state_roots;
 use crate::cli::request::yaml_maps::{map_of, map_of_file};
@@ -242,7 +243,7 @@ pub(in crate::cli) fn chosen_hosts(
         }
         return Ok(None);
     }
-    let known = connection.fleet_hosts(&choice.hosts_file, cx)?;
+    let known = connection.fleet_hosts(&choice.hosts_file, AnswerSource::Stdin, cx)?;
     let user = connection.user.as_deref();
     let scope = known.expand(scope)?;
     let hosts = choose_hosts(&scope, &tree_options.tree.limit, &known, user)?;

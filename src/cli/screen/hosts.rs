@@ -31,8 +31,8 @@ pub(in crate::cli) struct HostScreen<'a> {
     /// The time when the progress of transfers was shown last.
     shown_at: Option<Instant>,
     interrupts: Interrupts,
-    /// False if questions cannot be answered, because a command reads the standard input.
-    may_prompt: bool,
+    /// False if a command reads the standard input, so that only a terminal can answer questions.
+    reads_stdin: bool,
 }
 
 impl<'a> HostScreen<'a> {
@@ -58,15 +58,23 @@ impl<'a> HostScreen<'a> {
             transfers: TransferLine::default(),
             shown_at: None,
             interrupts,
-            may_prompt: true,
+            reads_stdin: true,
         }
     }
 
-    /// Answers no questions: the standard input belongs to the commands.
+    /// Reads no answers from the standard input, which belongs to the commands.
     #[must_use]
-    pub(in crate::cli) fn without_prompts(mut self) -> Self {
-        self.may_prompt = false;
+    pub(in crate::cli) fn without_stdin(mut self) -> Self {
+        self.reads_stdin = false;
         self
+    }
+
+    /// Asks for a line on the standard input, or at the terminal. None without an answer.
+    fn ask(&self, question: &str, hidden: bool) -> Option<String> {
+        if self.reads_stdin {
+            return prompt::line(question, hidden, &self.interrupts, self.output);
+        }
+        prompt::terminal_line(question, hidden, &self.interrupts).flatten()
     }
 
     /// Prints the progress of transfers, unless it was printed a moment ago.
@@ -138,24 +146,18 @@ impl HostsView for HostScreen<'_> {
     }
 
     fn prompt_secret(&mut self, question: &Question) -> Option<Secret> {
-        if !self.may_prompt {
-            return None;
-        }
         let text = question.to_string();
         let text = text.strip_prefix("the ").unwrap_or(&text);
         let question = format!("{text}: ");
-        prompt::line(&question, true, &self.interrupts, self.output).map(Secret::new)
+        self.ask(&question, true).map(Secret::new)
     }
 
     fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String> {
-        if !self.may_prompt {
-            return None;
-        }
         let text = text.trim();
         let question = match default.filter(|_| !secret) {
             Some(default) => format!("{text} [{default}] "),
             None => format!("{text} "),
         };
-        prompt::line(&question, secret, &self.interrupts, self.output)
+        self.ask(&question, secret)
     }
 }

@@ -281,11 +281,15 @@ impl ChainRun {
         }
     }
 
-    /// Returns whether the action goes to a shell of its own: facts, changes and files of another machine, unless the
+    /// Returns true if the action goes to a shell of its own: files, and facts and changes of another machine, unless the
     /// chain limits their time.
     fn keeps_shell(&self) -> bool {
-        let has_script = !matches!(self.request.action, Action::Run(_) | Action::Private(_));
-        has_script && !self.request.location.is_local() && self.deadline().is_none()
+        let has_shell = match self.request.action {
+            Action::Run(_) | Action::Private(_) => false,
+            Action::Put(_) | Action::Get(_) => true,
+            Action::Read(_) | Action::Change(_) => !self.request.location.is_local(),
+        };
+        has_shell && self.deadline().is_none()
     }
 
     /// Returns the command of the action, or the one that reads its facts or makes its changes.

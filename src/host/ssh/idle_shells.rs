@@ -7,9 +7,9 @@ use crate::host::Address;
 /// The place of a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(in crate::host) struct ShellPlace {
-    /// The host; none for this machine.
+    /// The host; none for this machine, and for a host that the program `ssh` reaches.
     pub(in crate::host) address: Option<Address>,
-    /// The command that enters the container; empty for none.
+    /// The command that enters the container or reaches the host; empty for none.
     pub(in crate::host) container: Vec<String>,
     /// The user; none for the one who logs in.
     pub(in crate::host) user: Option<String>,

@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 
 use super::login::Person;
 use super::sshd::{Sshd, free_port, user};
+use crate::executors::Users;
 use crate::support::{Run, TestEnv};
 
 /// The command-line options for the login on a test server.
@@ -182,6 +183,56 @@ fn a_shell_runs_what_is_piped_in_and_gives_its_exit_code() {
     assert_eq!(run.stdout.lines().count(), 200_000);
     let run = shell(&env, &words, "kill -9 $$\n");
     assert_eq!(run.code, 137, "{run}");
+}
+
+#[test]
+fn an_inventory_says_as_which_user_commands_and_files_act() {
+    requires!("root", "sudo", "sshd");
+    let (sshd, env, users) = (Sshd::start(), TestEnv::new(), Users::two(None));
+    let other = &users.names[1];
+    let inventory = format!(
+        "[all]\nw ansible_host=127.0.0.1 ansible_port={} ansible_become=yes ansible_become_user={other}\n",
+        sshd.port
+    );
+    env.write("inventory", &inventory);
+    env.write("file", "text");
+    let unfurl = |words: &[&str], more: &[&str]| {
+        let mut all: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        all.extend(["--hosts-file", "inventory", "-H", "w"].map(str::to_owned));
+        all.extend(options(&sshd));
+        all.extend(more.iter().map(|word| (*word).to_owned()));
+        env.unfurl(all).succeeds()
+    };
+    assert_eq!(
+        unfurl(&["run"], &["--", "id -un"]).stdout,
+        format!("[w] {other}\n")
+    );
+    assert_eq!(
+        unfurl(&["run", "--sudo"], &["--", "id -un"]).stdout,
+        "[w] root\n"
+    );
+    let home = format!("/home/{other}/file");
+    unfurl(&["put", "file", &home], &[]);
+    assert_eq!(
+        unfurl(&["run"], &["--", &format!("stat -c %U {home}")]).stdout,
+        format!("[w] {other}\n")
+    );
+}
+
+#[test]
+fn output_without_a_final_line_end_is_a_line_of_its_own() {
+    requires!("sshd");
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let steps = "[{run: printf one}, {run: echo two}, {run: printf three >&2}, {run: echo four}]";
+    env.write("tasks.yaml", &format!("tasks: {{a: {{steps: {steps}}}}}\n"));
+    let run = over(&env, &sshd, 1, &["task", "a"]).succeeds();
+    let shown = run.stdout.replace(&format!(":{}", sshd.port), "");
+    insta::assert_snapshot!(shown, @r"
+    [127.0.0.1] one
+    [127.0.0.1] two
+    [127.0.0.1] four
+    ");
+    assert!(run.stderr.contains("] three\n"), "{run}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use super::cli::hosts;
 use super::login::Person;
 use super::sshd::{Sshd, make_key};
+use crate::pipelines::at_terminal_with;
 use crate::support::{Run, TestEnv};
 
 /// A user who needs a password for `sudo`, and a log of `sudo` for this user. Both exist during the test.
@@ -120,6 +121,28 @@ fn sudo_with_a_password_works_in_parallel_and_nobody_sees_the_password() {
     let run = answered(&env, "", &[], &words(&["--executors", "[direct]"], "id -u"));
     run.exits(1).says(&["--ask-password"]);
     assert_eq!(sudoer.refusals(), 0);
+}
+
+#[test]
+fn a_question_is_asked_at_the_terminal_while_input_goes_to_the_command() {
+    requires!("root", "sshd", "sudo", "setsid");
+    let sudoer = Sudoer::new();
+    let sshd = Sshd::with(1, &["PasswordAuthentication yes"]);
+    let env = TestEnv::new();
+    env.write("dump", "first\nsecond\n");
+    let answer = format!("{}\n", Person::PASSWORD);
+    for more in [&["--sudo"][..], &["--sudo", "--ask-password"]] {
+        let words = with(over("run", &sshd, 1, &sudoer.person.0), more);
+        let words = with(words, &["--", "cat; id -u"]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let (screen, code) =
+            at_terminal_with(&env, "dump", &words, ("password", answer.as_bytes()));
+        assert_eq!(code, 0, "{screen}");
+        for line in ["] first", "] second", "] 0"] {
+            assert!(screen.contains(line), "{line}: {screen}");
+        }
+        assert!(!screen.contains(Person::PASSWORD), "{screen}");
+    }
 }
 
 #[test]

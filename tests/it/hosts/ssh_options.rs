@@ -60,8 +60,59 @@ fn old_algorithms_are_off_until_the_configuration_names_them() {
     let run = over(&env, &sshd, &config, &[], "echo in").exits(1);
     run.says(&[
         "`KexAlgorithms sntrup761x25519-sha512@openssh.com` of ssh_config",
-        "use the program `ssh`",
+        "the program `ssh` cannot reach the host either: ",
+        "no matching key exchange method found",
     ]);
+}
+
+#[test]
+fn a_host_with_other_algorithms_only_is_reached_with_the_program_ssh() {
+    requires!("sshd", "ssh");
+    let env = TestEnv::new();
+    let sshd = Sshd::with(1, &["Ciphers aes256-ctr", "MACs umac-128@openssh.com"]);
+    let run = over(&env, &sshd, USUAL, &[], "echo in; exit 3").exits(1);
+    assert!(run.stdout.ends_with("] in\n"), "{run}");
+    run.says(&["exit code 3"]);
+    let run = over(&env, &sshd, USUAL, &["--raw"], "echo raw").succeeds();
+    assert!(run.stdout.ends_with("] raw\n"), "{run}");
+    let run = over(&env, &sshd, USUAL, &["-T", "1"], "sleep 60").exits(1);
+    run.says(&["time"]);
+    // Files and states take the same way.
+    let host = format!("127.0.0.1:{}", sshd.port);
+    let path = |name: &str| sshd.path(name).display().to_string();
+    let options = ["--ssh-config-path", "config", "-a", "-k", "-H", &host];
+    let unfurl = |words: &[&str]| env.unfurl([words, &options].concat());
+    env.write("up", "text");
+    unfurl(&["put", "up", &path("there")]).succeeds();
+    unfurl(&["get", &path("there"), "down"]).succeeds();
+    assert_eq!(env.read("down"), "text");
+    env.write(
+        "states/s.sls",
+        &format!("{}:\n  file.managed:\n  - contents: x\n", path("state")),
+    );
+    unfurl(&["state", "apply", "s"]).succeeds();
+    assert_eq!(fs::read_to_string(path("state")).unwrap(), "x\n");
+    // The rules for host keys stay the same.
+    fs::write(sshd.path("known_hosts"), "").unwrap();
+    let run = over(&env, &sshd, USUAL, &[], "echo in").exits(1);
+    assert!(!run.stdout.contains("in\n"), "{run}");
+    run.says(&[
+        "umac-128@openssh.com",
+        "the program `ssh` cannot reach the host either",
+        "Host key verification failed",
+    ]);
+}
+
+#[test]
+fn an_algorithm_that_ssh_has_off_needs_the_configuration_as_well() {
+    requires!("sshd", "ssh");
+    let env = TestEnv::new();
+    let sshd = Sshd::with(1, &["Ciphers 3des-cbc"]);
+    let run = over(&env, &sshd, USUAL, &[], "echo in").exits(1);
+    run.says(&["3des-cbc", "no matching cipher found"]);
+    let config = format!("{USUAL} Ciphers +3des-cbc\n");
+    let run = over(&env, &sshd, &config, &[], "echo in").succeeds();
+    assert!(run.stdout.ends_with("] in\n"), "{run}");
 }
 
 #[test]

@@ -260,6 +260,7 @@ pub(crate) fn call() -> (watch::Sender<StopLevel>, CallControl) {
     let call = CallControl {
         stop: stopped,
         output_sender: None,
+        progress_sender: None,
         program_input: None,
     };
     (stop, call)

@@ -151,6 +151,7 @@ fn output_is_handed_on_while_the_command_runs() {
             program_input: None,
             stop: stopped,
             output_sender: Some(pieces),
+            progress_sender: None,
         };
         let mut command = sh("echo first; read x; echo got $x >&2");
         command.answers = vec![answer("first\n", Some("it"))];
