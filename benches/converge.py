@@ -93,7 +93,7 @@ def pyinfra_over_ssh(folder, server):
     with open(server.known) as file:
         pattern, key = file.read().split(maxsplit=1)
     known = f"{folder}/known_hosts_of_pyinfra"
-    write(known, "".join(f"{pattern.replace('*', str(n))} {key}" for n in range(1, HOSTS + 1)))
+    write(known, "".join(f"{pattern.replace('*', f'0.0.{n}')} {key}" for n in range(1, HOSTS + 1)))
     write(f"{folder}/inventory.py", (
         f"data = dict(ssh_user={USER!r}, ssh_port={server.port}, ssh_key={server.key!r}, ssh_look_for_keys=False,\n"
         f"    ssh_allow_agent=False, ssh_known_hosts_file={known!r}, ssh_strict_host_key_checking='yes')\n"
