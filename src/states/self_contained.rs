@@ -74,7 +74,10 @@ mod tests {
             name: text("/x"),
             order: Value::Null,
             args: args.iter().map(arg).collect(),
-            keywords: keyword.map(|key| (text(key), Value::from(true))).into_iter().collect::<Map>(),
+            keywords: keyword
+                .map(|key| (text(key), Value::from(true)))
+                .into_iter()
+                .collect::<Map>(),
             links: Vec::new(),
             span: Span::NONE,
         }

@@ -36,14 +36,14 @@ pub(super) struct SharedStates {
 impl SharedStates {
     /// Starts the next state, or several consecutive self-contained ones. Returns the active machines that have one
     /// of them, each with the last of its positions; None if all states have started.
-    fn start_next(&mut self, machines: &[FleetMachine]) -> Option<BTreeMap<usize, usize>> {
+    fn start_next(&mut self, is_active: impl Fn(usize) -> bool) -> Option<BTreeMap<usize, usize>> {
         let rest = self.states.get(self.started..)?;
         rest.first()?;
         let is_contained = |state: &&SharedState| !self.is_strict && state.is_self_contained;
         let count = rest.iter().take_while(is_contained).count().max(1);
         self.started += count;
         let positions = rest[..count].iter().flat_map(|state| &state.positions);
-        let active = positions.filter(|(machine, _)| machines[*machine].is_active());
+        let active = positions.filter(|(machine, _)| is_active(*machine));
         Some(active.copied().collect())
     }
 }
@@ -105,7 +105,7 @@ impl MachineOrder {
             Self::Independent => all.filter(is_ready).collect(),
             Self::Serial => all.find(is_ready).into_iter().collect(),
             Self::Lockstep(shared) => {
-                while let Some(places) = shared.start_next(machines) {
+                while let Some(places) = shared.start_next(|at| machines[at].is_active()) {
                     for (machine, place) in &places {
                         machines[*machine].barrier = Some(*place);
                     }
@@ -156,4 +156,51 @@ fn order_conflict_error<'a>(
     }
     let problems: Diagnostics = [diagnostic].into_iter().collect();
     Error::with_sources(ErrorKind::Refused, problems, sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the machines that start together, each with the position that it may reach.
+    fn starts(is_strict: bool, states: &[(bool, &[(usize, usize)])]) -> Vec<Vec<(usize, usize)>> {
+        let state = |(is_self_contained, positions): &(bool, &[(usize, usize)])| SharedState {
+            label: String::new(),
+            positions: positions.to_vec(),
+            is_self_contained: *is_self_contained,
+        };
+        let mut shared = SharedStates {
+            states: states.iter().map(state).collect(),
+            started: 0,
+            is_strict,
+        };
+        let next = || shared.start_next(|machine| machine != 2);
+        let all = std::iter::from_fn(next);
+        all.map(|places| places.into_iter().collect()).collect()
+    }
+
+    #[test]
+    fn machines_run_self_contained_states_together_and_wait_around_all_others() {
+        let states: [(bool, &[(usize, usize)]); 5] = [
+            (true, &[(0, 0), (1, 0)]),
+            (true, &[(1, 1)]),
+            (false, &[(0, 1), (1, 2)]),
+            (true, &[(0, 2), (2, 0)]),
+            (true, &[(0, 3), (1, 3)]),
+        ];
+        let together = vec![
+            vec![(0, 0), (1, 1)],
+            vec![(0, 1), (1, 2)],
+            vec![(0, 3), (1, 3)],
+        ];
+        assert_eq!(starts(false, &states), together);
+        let one_by_one = vec![
+            vec![(0, 0), (1, 0)],
+            vec![(1, 1)],
+            vec![(0, 1), (1, 2)],
+            vec![(0, 2)],
+            vec![(0, 3), (1, 3)],
+        ];
+        assert_eq!(starts(true, &states), one_by_one);
+    }
 }

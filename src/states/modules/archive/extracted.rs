@@ -420,9 +420,11 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
 fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
     let test = checksum_test(call, path)?;
     let path = quote_word(path);
-    Ok(test.map(|test| {
-        format!("{test} || {{ rm -f {path}.new; exit {EXIT_CHECKSUM_MISMATCH}; }}")
-    }))
+    Ok(
+        test.map(|test| {
+            format!("{test} || {{ rm -f {path}.new; exit {EXIT_CHECKSUM_MISMATCH}; }}")
+        }),
+    )
 }
 
 /// Returns the test of a shell whether an archive matches `source_hash`; None if nothing is to be verified.

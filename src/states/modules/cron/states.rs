@@ -154,11 +154,7 @@ pub(super) fn file(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         return unchanged(comment);
     }
     let group = first_group(facts, &user)?;
-    let is = if is.ends_with('\n') {
-        is
-    } else {
-        is + "\n"
-    };
+    let is = if is.ends_with('\n') { is } else { is + "\n" };
     let diff = unified_diff(&is, &desired);
     let comment = format!("The following values are set to be changed:\ndiff: {diff}\n");
     let predicted = StateOutcome::planned(comment);

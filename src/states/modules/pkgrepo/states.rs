@@ -10,7 +10,8 @@ use super::entry::{RepoEntry, SourcesFile};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
 use crate::states::modules::decision::{
-    act_or_fail, failure, old_new, run_change, run_probe, single_change, stdout_text, text_list, unchanged,
+    act_or_fail, failure, old_new, run_change, run_probe, single_change, stdout_text, text_list,
+    unchanged,
 };
 use crate::states::modules::file_change;
 use crate::states::modules::pkg::download_command;
@@ -103,11 +104,7 @@ fn entry_changes(name: &str, desired: &DesiredRepo, old: Option<(&RepoEntry, &st
         text_list(names.filter(|name| !name.is_empty()))
     };
     let both = [
-        (
-            "comps",
-            list(&old.components.0),
-            list(&new.components.0),
-        ),
+        ("comps", list(&old.components.0), list(&new.components.0)),
         ("disabled", old.is_disabled.into(), new.is_disabled.into()),
         ("architectures", architectures(old), architectures(new)),
         (

@@ -295,7 +295,13 @@ pub(super) fn enablement_comment(
         return format!("Service {name} has been {word}, and {state}");
     }
     let not = if enable { "" } else { "not " };
-    format!("Failed when setting service {name} to {not}start at boot, and the service {state}")
+    let end = match (state, enable) {
+        ("is running", true) => "but the service is running",
+        ("is running", false) => "and is running",
+        ("is dead", _) => "and the service is dead",
+        _ => "but the service was already running",
+    };
+    format!("Failed when setting service {name} to {not}start at boot, {end}")
 }
 
 /// Decides `service.enabled`: the service starts at boot.
