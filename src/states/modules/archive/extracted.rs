@@ -32,6 +32,9 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
                  clean_parent user group if_missing trim_output use_cmd_unzip extract_perms \
                  enforce_toplevel enforce_ownership_on archive_format keep keep_source use_etag",
         )
+        .without_effect(
+            "password list_options enforce_ownership_on source_hash_update skip_files_list_verify",
+        )
         .unsupported(
             "signature source_hash_sig signed_by_any signed_by_all keyring gnupghome sig_backend",
         )

@@ -28,6 +28,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .about("Adds a package repository with its key.")
             .accepts_more()
             .options(OPTIONS)
+            .without_effect("keyid keyserver")
             .unsupported("ppa copr")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)

@@ -20,11 +20,13 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .about("Starts a service, and enables it if wanted.")
             .accepts_more()
             .options(OPTIONS)
+            .without_effect("timeout")
             .reversed_by("dead"),
         StateFunction::new("dead", dead)
             .about("Stops a service, and disables it if wanted.")
             .accepts_more()
             .options(OPTIONS)
+            .without_effect("timeout")
             .reversed_by("running"),
         StateFunction::new("enabled", enabled)
             .about("Starts a service at boot.")
