@@ -19,7 +19,7 @@ set -eu
 }
 formulas=$(cd "$1" && pwd) python=$2
 shift 2
-[ $# -gt 0 ] || set -- sudoers logrotate users cron
+[ $# -gt 0 ] || set -- sudoers logrotate users hostsfile cron
 tests=$(cd "$(dirname "$0")" && pwd)
 target=${CARGO_TARGET_DIR:-$tests/../target}
 UNFURL=$(readlink -f "${UNFURL:-$target/ci/unfurl}")

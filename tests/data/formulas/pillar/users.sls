@@ -10,7 +10,7 @@ groups:
   ssl-cert: {system: true, members: [www-data, daemon]}
   gone: {absent: true}
 ssh_keys:
-  id_ed25519: {privkey: private text, pubkey: ssh-ed25519 {{ other }} pillar}
+  other: {privkey: private text, pubkey: ssh-ed25519 {{ other }} pillar}
 users:
   plain: {fullname: A Plain User}
   full:
@@ -36,7 +36,7 @@ users:
     optional_groups: [absent_group]
     ssh_key_type: ed25519
     ssh_keys: {privkey: private text, pubkey: ssh-ed25519 {{ key }} inline, extra: more private text, extra.pub: ssh-ed25519 {{ key }} extra}
-    ssh_keys_pillar: {id_ed25519: ssh_keys}
+    ssh_keys_pillar: {other: ssh_keys}
     ssh_auth: [ssh-ed25519 {{ key }} first]
     ssh_auth.absent: [ssh-ed25519 {{ other }} gone]
     ssh_known_hosts:
