@@ -30,6 +30,8 @@ MOST_OF_SALT = 1 / 10
 MOST_OF_PYINFRA = 1 / 100
 MOST_WALL = {"first": 1.0, "second": 1 / 3}
 MOST_PROGRAMS = 3.0
+# A command has a shell of its own, and the files for its output are removed in a few calls.
+MOST_OF_A_COMMAND = 3.2
 
 
 def write(path, text):
@@ -93,7 +95,7 @@ def pyinfra_over_ssh(folder, server):
     with open(server.known) as file:
         pattern, key = file.read().split(maxsplit=1)
     known = f"{folder}/known_hosts_of_pyinfra"
-    write(known, "".join(f"{pattern.replace('*', str(n))} {key}" for n in range(1, HOSTS + 1)))
+    write(known, "".join(f"{pattern.replace('*', f'0.0.{n}')} {key}" for n in range(1, HOSTS + 1)))
     write(f"{folder}/inventory.py", (
         f"data = dict(ssh_user={USER!r}, ssh_port={server.port}, ssh_key={server.key!r}, ssh_look_for_keys=False,\n"
         f"    ssh_allow_agent=False, ssh_known_hosts_file={known!r}, ssh_strict_host_key_checking='yes')\n"
@@ -154,7 +156,8 @@ class Programs:
 
 
 def count_programs(folder, server, hosts):
-    """Returns the programs that each further file costs a host: new, unchanged, and with other contents."""
+    """Returns the programs that each further state costs a host: a file that is new, unchanged, or has other contents,
+    and a command that prints something."""
     counted = Programs(folder, server)
     fresh(folder)
 
@@ -166,9 +169,12 @@ def count_programs(folder, server, hosts):
     fixed = apply(1, "hello")
     many = FILES_OF_A_HOST + 1
     programs = {what: apply(many, text) for what, text in (("new", "hello"), ("same", "hello"), ("other", "bye"))}
+    write(f"{folder}/states/counted.sls", "".join(f"c{n}:\n  cmd.run: [{{name: echo hi}}]\n" for n in range(many)))
+    measure(over_ssh(folder, server, "counted", hosts), folder)
+    programs["command"] = counted.new()
     counted.stop()
-    files = {"new": FILES_OF_A_HOST, "same": many, "other": many}
-    return fixed / hosts, {what: (all_of - fixed) / hosts / files[what] for what, all_of in programs.items()}
+    states = {"new": FILES_OF_A_HOST, "same": many, "other": many, "command": many}
+    return fixed / hosts, {what: (all_of - fixed) / hosts / states[what] for what, all_of in programs.items()}
 
 
 def judge(pairs, programs):
@@ -183,7 +189,8 @@ def judge(pairs, programs):
     for hosts, (fixed, of_files) in programs.items():
         print(f"programs on each of {hosts} hosts: {fixed:.0f} for a run with one file")
         for what, count in of_files.items():
-            checks.append((f"programs for each file, {hosts} hosts, {what}", count, MOST_PROGRAMS))
+            most = MOST_OF_A_COMMAND if what == "command" else MOST_PROGRAMS
+            checks.append((f"programs for each state, {hosts} hosts, {what}", count, most))
     measuring.judge(checks, width=44)
 
 

@@ -5,9 +5,12 @@
 #
 # DIR is a folder with checkouts of formulas, as for tests/formulas.sh. PYTHON is the Python of a virtual environment
 # with `salt==3008.3`. Each program applies a formula twice, with its example pillar, on its own copy of the Debian of
-# tests/debian.sh. Both copies must then have the same files, packages, accounts and services, each program must have
-# reported the same results and changes at the first run, and no change at the second one. Prints a line per formula
-# and what differs; the exit code is 1 if anything does. Needs root, and a Debian mirror for the packages.
+# tests/debian.sh. tests/data/formulas/pillar has pillars for formulas whose example cannot be applied. Both copies
+# must then have the same files, packages, accounts and services, each program must have reported the same results and
+# changes at the first run, and no change at the second one. Prints a line per formula and what differs; the exit code
+# is 1 if anything does. The copies that the programs for accounts make of the files before are not compared, and
+# crontabs are compared without the time at which they were installed.
+# Needs root, and a Debian mirror for the packages.
 # `UNFURL` names the program, if it is not target/ci/unfurl; with `KEEP=FOLDER` the answers stay there.
 set -eu
 [ $# -gt 1 ] || {
@@ -16,7 +19,7 @@ set -eu
 }
 formulas=$(cd "$1" && pwd) python=$2
 shift 2
-[ $# -gt 0 ] || set -- sudoers logrotate users cron
+[ $# -gt 0 ] || set -- sudoers logrotate users hostsfile cron
 tests=$(cd "$(dirname "$0")" && pwd)
 target=${CARGO_TARGET_DIR:-$tests/../target}
 UNFURL=$(readlink -f "${UNFURL:-$target/ci/unfurl}")
@@ -27,7 +30,8 @@ prefix=$("$python" -c 'import sys; print(sys.base_prefix)')
 work=${KEEP:-$(mktemp -d)}
 mkdir -p "$work"
 [ -n "${KEEP:-}" ] || trap 'rm -rf "$work"' EXIT
-export debian venv prefix work formulas UNFURL
+pillars=$tests/data/formulas/pillar
+export debian venv prefix work formulas pillars UNFURL
 
 # Applies a formula twice in a namespace: apply salt|unfurl FORMULA
 apply() {
@@ -45,7 +49,9 @@ cd "$memory/root"
 mount -t proc proc proc
 mkdir -p srv/tree srv/pillar srv/conf srv/out var/cache/apt/archives
 cp -r "$formulas/$formula-formula/$formula" srv/tree/
-cp "$formulas/$formula-formula/pillar.example" "srv/pillar/$formula.sls"
+pillar=$pillars/$formula.sls
+[ -e "$pillar" ] || pillar=$formulas/$formula-formula/pillar.example
+cp "$pillar" "srv/pillar/$formula.sls"
 printf 'base:\n  "*": [%s]\n' "$formula" >srv/pillar/top.sls
 printf 'root_dir: /srv/salt\nid: golden\nfile_client: local\nfile_roots: {base: [/srv/tree]}\npillar_roots: {base: [/srv/pillar]}\n' >srv/conf/minion
 # Both get the same packages.
@@ -87,9 +93,12 @@ done
   getent passwd
   getent group
   sed 's/:[0-9]*:0:/:DAY:0:/' /etc/shadow | sed 's/:\$[^:]*:/:HASH:/'
+  echo "crontabs"
+  # A line has the time at which the table was installed.
+  grep -v ' installed on ' /var/spool/cron/crontabs/*
   echo "files"
   find / -xdev \( -path /proc -o -path /srv -o -path /tmp -o -path /var/cache -o -path /var/log -o -path "$venv" -o -path "$prefix" \
-    -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /run -o -path /root/.cache -o -name __pycache__ -o -name 'aux-cache' \) -prune \
+    -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /run -o -path /root/.cache -o -path '/etc/*-' -o -path '/var/spool/cron/crontabs/*' -o -name __pycache__ -o -name 'aux-cache' \) -prune \
     -o \( -type f -printf '%M %u:%g %p ' -exec sha256sum {} \; \) -o -printf '%M %u:%g %p %l\n' | sed 's/ \([0-9a-f]\{64\}\)  .*/ \1/' | sort -k3
 } >/srv/out/machine.txt 2>&1
 END

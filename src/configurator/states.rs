@@ -243,7 +243,7 @@ impl StatesExecution {
             operation,
             test: operation == StatesOperation::Check || task.settings.dry_run,
             compile_input,
-            run: HostRun::new(&place),
+            run: HostRun::default(),
             location: place,
             pending: None,
             is_ready: false,

@@ -14,13 +14,13 @@ use super::low_data::{ChunkIndex, LowData};
 use super::render::{MinionData, RenderPrograms, StateRenderer};
 use super::{ModuleContext, RunOrdering, StateTrees, grains};
 use crate::diagnostic::{Diagnostics, Sources};
+use crate::host::RunOutput;
 use crate::host::fact::{Fact, FactReading};
-use crate::host::{Location, RunOutput};
 use crate::value::{Map, Value};
 
 /// The limit of fact rounds before compilation, and again before the first state.
 const MAX_ROUNDS: usize = 64;
-/// The maximum batch of states for a remote host.
+/// The maximum batch of states. Each batch costs a round trip, or on this machine a turn of several threads.
 const MAX_BATCH: usize = 64;
 
 /// The input for compiling the states of one machine, apart from facts.
@@ -111,36 +111,15 @@ pub enum Preparation {
 
 /// The run of the states of one host. Pure: returns the facts to read and the changes to make, and receives
 /// the results.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HostRun {
     facts: FactCache,
-    /// The maximum batch of states. 0 for the local machine without `sudo`, where round trips cost nothing.
-    max_batch: usize,
     prepared: Option<PreparedStates>,
     engine: Option<Engine>,
     rounds: usize,
 }
 
 impl HostRun {
-    /// Makes a run for a host without any known facts.
-    pub fn new(location: &Location) -> Self {
-        Self {
-            facts: FactCache::default(),
-            max_batch: if location.is_local() { 0 } else { MAX_BATCH },
-            prepared: None,
-            engine: None,
-            rounds: 0,
-        }
-    }
-
-    /// Makes a run for a host whose facts and changes go to a shell, such as this machine under `sudo`.
-    pub fn with_scripts() -> Self {
-        Self {
-            max_batch: MAX_BATCH,
-            ..Self::new(&Location::Local)
-        }
-    }
-
     /// Compiles the states if that has not been done yet. `begin` chooses the states to run and the options
     /// of the engine.
     pub fn compile(
@@ -155,7 +134,7 @@ impl HostRun {
             Ok(prepared) => {
                 let (low, options) = begin(&prepared);
                 let options = EngineOptions {
-                    max_batch: self.max_batch,
+                    max_batch: MAX_BATCH,
                     ..options
                 };
                 let context = Arc::clone(&prepared.context);
@@ -320,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_host_is_asked_for_facts_before_its_states_run() {
-        let mut run = HostRun::new(&Location::Local);
+        let mut run = HostRun::default();
         let text = "x:\n  test.nop\n";
         assert!(matches!(prepare(&mut run, text), Preparation::Read(_)));
         assert!(run.prepared().is_none() && run.results().is_empty());
@@ -338,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_host_that_answers_nothing_is_not_asked_for_ever() {
-        let mut run = HostRun::new(&Location::Local);
+        let mut run = HostRun::default();
         let reads = (0..=MAX_ROUNDS).map(|_| prepare(&mut run, "x:\n  test.nop\n"));
         let last = reads.last();
         assert!(matches!(last, Some(Preparation::Stuck(_))), "{last:?}");
@@ -346,7 +325,7 @@ mod tests {
 
     #[test]
     fn states_that_do_not_compile_are_refused() {
-        let mut run = HostRun::new(&Location::Local);
+        let mut run = HostRun::default();
         let refused = prepare_with_absent_facts(&mut run, "x: [");
         assert!(matches!(refused, Preparation::Refused(..)), "{refused:?}");
         assert!(matches!(

@@ -50,6 +50,16 @@ pub struct Chunk {
     pub span: Span,
 }
 
+/// The keywords that make it uncertain whether or how often a state runs.
+pub(super) const UNCERTAIN_KEYWORDS: [&str; 6] = [
+    "unless",
+    "onlyif",
+    "creates",
+    "check_cmd",
+    "retry",
+    "parallel",
+];
+
 /// The keywords that say when a state has something to do.
 const CONDITIONS: [&str; 3] = ["creates", "onlyif", "unless"];
 

@@ -23,6 +23,7 @@ mod probe_sections;
 pub mod reference;
 mod render;
 mod reverse;
+mod self_contained;
 mod slot;
 mod state_function;
 

@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use super::self_contained::is_self_contained;
 use super::{Chunk, LowData};
 use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::Span;
@@ -20,6 +21,8 @@ pub struct SharedState {
     pub label: String,
     /// The machines with this state, each with the position in its [`LowData::order`].
     pub positions: Vec<(usize, usize)>,
+    /// Whether the state cannot notice what other machines do, on all machines that have it.
+    pub is_self_contained: bool,
 }
 
 /// An error: machines have the same states in contradicting orders.
@@ -76,7 +79,9 @@ impl<'a> OrderMerger<'a> {
             identity.4 = *nth;
             *nth += 1;
             let number = self.state_number(identity, chunk);
-            self.states[number].positions.push((machine, place));
+            let state = &mut self.states[number];
+            state.positions.push((machine, place));
+            state.is_self_contained &= is_self_contained(chunk);
             if let Some(last) = last.replace(number) {
                 self.after[last].push(number);
                 self.before[number] += 1;
@@ -93,6 +98,7 @@ impl<'a> OrderMerger<'a> {
                 self.states.push(SharedState {
                     label: label(chunk),
                     positions: Vec::new(),
+                    is_self_contained: true,
                 });
                 self.after.push(Vec::new());
                 self.before.push(0);

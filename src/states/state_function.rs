@@ -43,6 +43,9 @@ pub struct StateFunction {
     optional: &'static str,
     /// The arguments of Salt without support here, separated by spaces. A value that is not false is an error.
     unsupported: &'static str,
+    /// Those of the optional arguments that have no effect here, separated by spaces. A value that is not false causes
+    /// a warning.
+    without_effect: &'static str,
     /// Says whether Salt's function accepts arguments of any name and ignores those that it does not know. Such an
     /// argument causes a warning, or an error if it looks like a misspelt one.
     accepts_more: bool,
@@ -59,6 +62,7 @@ impl StateFunction {
             required: "",
             optional: "",
             unsupported: "",
+            without_effect: "",
             accepts_more: false,
             reverse: Reverse::NoOp,
         }
@@ -80,6 +84,14 @@ impl StateFunction {
     pub(crate) const fn unsupported(self, unsupported: &'static str) -> Self {
         Self {
             unsupported,
+            ..self
+        }
+    }
+
+    /// Sets those of the optional arguments that have no effect here.
+    pub(crate) const fn without_effect(self, without_effect: &'static str) -> Self {
+        Self {
+            without_effect,
             ..self
         }
     }
@@ -122,6 +134,11 @@ impl StateFunction {
     /// Returns true for an argument of Salt's function that has no support here.
     pub fn lacks(&self, key: &str) -> bool {
         self.unsupported.split_whitespace().any(|it| it == key)
+    }
+
+    /// Returns true for an argument of Salt's function that is accepted but has no effect here.
+    pub fn ignores(&self, key: &str) -> bool {
+        self.without_effect.split_whitespace().any(|it| it == key)
     }
 
     /// Returns true if an argument without a meaning is no error.

@@ -17,6 +17,7 @@ use crate::job::LogLevel;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::states::host_facts::{self, FactQuery, FactQueryError};
+use crate::states::reference::GRAINS;
 use crate::states::{FactCache, grains};
 use crate::text::did_you_mean;
 use crate::ui::{Table, group_hosts, host_list, nested, without_name};
@@ -46,6 +47,11 @@ impl FactSelector {
                 return Err(Failure::usage(message));
             };
             arguments.insert(key.to_owned(), value.to_owned());
+        }
+        // A name in the spelling of a grain is that grain: `os` is the distribution, and `server.Os` the system.
+        let is_grain = GRAINS.iter().any(|(grain, _)| grain == name);
+        if is_grain && arguments.is_empty() {
+            return Ok(Self::Grain(name.clone(), None));
         }
         match host_facts::find(name) {
             Ok(fact) => Ok(Self::Named(fact.query_with(arguments).map_err(refused)?)),

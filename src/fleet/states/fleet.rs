@@ -61,14 +61,9 @@ pub enum MachineEnd {
 }
 
 impl FleetMachine {
-    fn new(host: StateHost, has_sudo: bool) -> Self {
-        let run = if has_sudo || host.become_user.is_some() {
-            HostRun::with_scripts()
-        } else {
-            HostRun::new(&host.location)
-        };
+    fn new(host: StateHost) -> Self {
         Self {
-            run,
+            run: HostRun::default(),
             host,
             stage: MachineStage::Prepare,
             barrier: None,
@@ -179,7 +174,7 @@ impl<'a> Fleet<'a> {
                 .hosts
                 .iter()
                 .cloned()
-                .map(|host| FleetMachine::new(host, request.sudo.is_some()))
+                .map(FleetMachine::new)
                 .collect(),
             ready: VecDeque::new(),
             advancing: None,

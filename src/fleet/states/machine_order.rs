@@ -1,7 +1,10 @@
 //! The order in which the machines of a run go on (P8, P29, P37).
 //!
 //! Without requisites, machines finish each state that they share before any goes on, so their
-//! orders must agree.
+//! orders must agree. Consecutive states that cannot notice other machines count as one state, so that a machine
+//! gets their changes together.
+
+use std::collections::BTreeMap;
 
 use super::fleet::{FleetMachine, MachineStage};
 use super::request::{MachinePace, StatesRequest};
@@ -17,9 +20,32 @@ pub(super) enum MachineOrder {
     /// Machines run one after the other.
     Serial,
     /// Machines wait until all have finished a shared state.
-    ///
-    /// Holds the shared states in order, and how many of them have started.
-    Lockstep(Vec<SharedState>, usize),
+    Lockstep(SharedStates),
+}
+
+/// The states that machines share.
+#[derive(Debug)]
+pub(super) struct SharedStates {
+    states: Vec<SharedState>,
+    /// The number of states that have started.
+    started: usize,
+    /// Whether machines wait after each state. Otherwise they run consecutive self-contained states together.
+    is_strict: bool,
+}
+
+impl SharedStates {
+    /// Starts the next state, or several consecutive self-contained ones. Returns the active machines that have one
+    /// of them, each with the last of its positions; None if all states have started.
+    fn start_next(&mut self, is_active: impl Fn(usize) -> bool) -> Option<BTreeMap<usize, usize>> {
+        let rest = self.states.get(self.started..)?;
+        rest.first()?;
+        let is_contained = |state: &&SharedState| !self.is_strict && state.is_self_contained;
+        let count = rest.iter().take_while(is_contained).count().max(1);
+        self.started += count;
+        let positions = rest[..count].iter().flat_map(|state| &state.positions);
+        let active = positions.filter(|(machine, _)| is_active(*machine));
+        Some(active.copied().collect())
+    }
 }
 
 impl MachineOrder {
@@ -45,7 +71,11 @@ impl MachineOrder {
                 for (at, _) in shared.iter_mut().flat_map(|state| &mut state.positions) {
                     *at = active_indices[*at];
                 }
-                Self::Lockstep(shared, 0)
+                Self::Lockstep(SharedStates {
+                    states: shared,
+                    started: 0,
+                    is_strict: request.fail_percent.is_some(),
+                })
             }
             MachinePace::Lockstep | MachinePace::Independent => Self::Independent,
         };
@@ -74,19 +104,13 @@ impl MachineOrder {
         match self {
             Self::Independent => all.filter(is_ready).collect(),
             Self::Serial => all.find(is_ready).into_iter().collect(),
-            Self::Lockstep(shared, at) => {
-                while let Some(state) = shared.get(*at) {
-                    *at += 1;
-                    let here = state
-                        .positions
-                        .iter()
-                        .filter(|(at, _)| machines[*at].is_active());
-                    let here: Vec<(usize, usize)> = here.copied().collect();
-                    for (machine, place) in &here {
+            Self::Lockstep(shared) => {
+                while let Some(places) = shared.start_next(|at| machines[at].is_active()) {
+                    for (machine, place) in &places {
                         machines[*machine].barrier = Some(*place);
                     }
-                    if !here.is_empty() {
-                        return here.into_iter().map(|(machine, _)| machine).collect();
+                    if !places.is_empty() {
+                        return places.into_keys().collect();
                     }
                 }
                 // States after the last shared state run without a barrier.
@@ -132,4 +156,51 @@ fn order_conflict_error<'a>(
     }
     let problems: Diagnostics = [diagnostic].into_iter().collect();
     Error::with_sources(ErrorKind::Refused, problems, sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the machines that start together, each with the position that it may reach.
+    fn starts(is_strict: bool, states: &[(bool, &[(usize, usize)])]) -> Vec<Vec<(usize, usize)>> {
+        let state = |(is_self_contained, positions): &(bool, &[(usize, usize)])| SharedState {
+            label: String::new(),
+            positions: positions.to_vec(),
+            is_self_contained: *is_self_contained,
+        };
+        let mut shared = SharedStates {
+            states: states.iter().map(state).collect(),
+            started: 0,
+            is_strict,
+        };
+        let next = || shared.start_next(|machine| machine != 2);
+        let all = std::iter::from_fn(next);
+        all.map(|places| places.into_iter().collect()).collect()
+    }
+
+    #[test]
+    fn machines_run_self_contained_states_together_and_wait_around_all_others() {
+        let states: [(bool, &[(usize, usize)]); 5] = [
+            (true, &[(0, 0), (1, 0)]),
+            (true, &[(1, 1)]),
+            (false, &[(0, 1), (1, 2)]),
+            (true, &[(0, 2), (2, 0)]),
+            (true, &[(0, 3), (1, 3)]),
+        ];
+        let together = vec![
+            vec![(0, 0), (1, 1)],
+            vec![(0, 1), (1, 2)],
+            vec![(0, 3), (1, 3)],
+        ];
+        assert_eq!(starts(false, &states), together);
+        let one_by_one = vec![
+            vec![(0, 0), (1, 0)],
+            vec![(1, 1)],
+            vec![(0, 1), (1, 2)],
+            vec![(0, 2)],
+            vec![(0, 3), (1, 3)],
+        ];
+        assert_eq!(starts(true, &states), one_by_one);
+    }
 }

@@ -69,31 +69,31 @@ pub(in crate::host) fn folder(path: &str) -> Option<String> {
 
 /// Returns the script lines that run a command as the user of its setting.
 ///
-/// The outputs go to the files `o` and `e` in the temporary folder, which the shell function `r`
+/// The outputs go to the temporary files `o` and `e`, which the shell function `r`
 /// then reports.
 pub(super) fn command_runner(setting: &CommandSetting, text: &str, stdin: Option<&[u8]>) -> String {
     let inner = command_script(setting, text);
-    let outputs = "</dev/null >\"$_T/o\" 2>\"$_T/e\"\n";
+    let outputs = "</dev/null >\"$_T.o\" 2>\"$_T.e\"\n";
     let Some(user) = setting.user.as_deref() else {
         return match stdin {
             None => format!("( l\n{inner}) {outputs}"),
             Some(bytes) => {
                 let content = content_function(bytes);
-                let outputs = outputs.replace("/dev/null", "\"$_T/i\"");
-                format!("{content}c >\"$_T/i\"\n( l\n{inner}) {outputs}")
+                let outputs = outputs.replace("/dev/null", "\"$_T.i\"");
+                format!("{content}c >\"$_T.i\"\n( l\n{inner}) {outputs}")
             }
         };
     };
     // The script itself goes through stdin: it may be secret, and `sudo` drops variables.
     let own = content_function(stdin.unwrap_or_default());
     let script = content_function(inner.as_bytes());
-    let outputs = outputs.replace("/dev/null", "\"$_T/i\"");
+    let outputs = outputs.replace("/dev/null", "\"$_T.i\"");
     let name = quote_word(user);
     let read =
         "_t=$(dd bs=$1 count=1 2>/dev/null); eval \"$_t\"".replace("$1", &inner.len().to_string());
     let read = quote_word(&read);
     format!(
-        "{script}c >\"$_T/i\"\n{own}c >>\"$_T/i\"\n( l\n\
+        "{script}c >\"$_T.i\"\n{own}c >>\"$_T.i\"\n( l\n\
          if [ {name} = \"$_me\" ] || [ {name} = \"$_id\" ]; then exec /bin/sh -c {read}; fi\n\
          cd /\n\
          if [ \"$_id\" = 0 ]; then _s=su; command -v runuser >/dev/null && _s=runuser; exec $_s -s /bin/sh -c {read} -- {name}; fi\n\

@@ -8,6 +8,9 @@
 
 /// The base of all scripts: the locale of messages, the cleanup of temporary files, and the
 /// functions that report results.
+///
+/// The temporary files of a script have a random name and are new: `set -C` refuses a file that exists. No program is
+/// needed for that.
 pub(super) const BASE: &str = r#"_l=${LC_ALL+x}${LC_ALL-}
 LC_ALL=C; export LC_ALL
 _o=$(umask)
@@ -15,9 +18,10 @@ umask 022
 q() {
 _q=$?
 [ -z "$_h" ] || rm -rf -- "$_h"
-[ -z "$_T" ] || rm -rf -- "$_T"
+[ -z "$_T" ] || x
 exit $_q
 }
+x() { rm -f -- "$_T.o" "$_T.e" "$_T.i"; }
 p() { printf '%s\0' "$@" || exit 1; }
 l() {
 trap - EXIT HUP INT PIPE TERM
@@ -26,31 +30,54 @@ case $_l in x*) LC_ALL=${_l#x};; *) unset LC_ALL;; esac
 }
 t() {
 [ -z "$_T" ] || return 0
+umask 077; set -C
 for _q in "${TMPDIR:-/tmp}" /var/tmp /dev/shm /run; do
-_T=$(mktemp -d "$_q/unfurl.XXXXXX" 2>/dev/null) && return 0
+_T=$_q/${_k:-unfurl-$M}
+if { true >"$_T.o" && true >"$_T.e" && true >"$_T.i"; } 2>/dev/null; then
+set +C; umask 022; return
+fi
 done
 _T=
-echo 'no temporary folder can be made' >&2
+echo 'no temporary file can be made' >&2
 exit 1
 }
 r() {
 _a=0 _b=0 _w=0
-[ ! -s "$_T/o" ] || _a=$(($(wc -c <"$_T/o")))
-[ ! -s "$_T/e" ] || _b=$(($(wc -c <"$_T/e")))
+[ ! -s "$_T.o" ] || _a=$(($(wc -c <"$_T.o")))
+[ ! -s "$_T.e" ] || _b=$(($(wc -c <"$_T.e")))
 p "$1" "$2" "$_a" "$_b"
 g o "$_a" "$3" "$4"
 g e "$_b" "$5" "$6"
 }
 g() {
 [ "$2" -gt 0 ] || return 0
-if [ "$2" -le $(($3 + $4)) ]; then head -c "$2" <"$_T/$1"; return; fi
-head -c "$3" <"$_T/$1"
-[ "$4" -eq 0 ] || head -c "$2" <"$_T/$1" | tail -c "$4"
+if [ "$2" -le $(($3 + $4)) ]; then head -c "$2" <"$_T.$1"; return; fi
+head -c "$3" <"$_T.$1"
+[ "$4" -eq 0 ] || head -c "$2" <"$_T.$1" | tail -c "$4"
 }
 "#;
 
+/// The removal of temporary files in a shell that stays open, for the place of `x` in [`BASE`].
+///
+/// A script only empties its files: to start a program for each script takes most of its time. The shell removes the
+/// files of several scripts together, and those that are left when it ends.
+pub(super) const LATE_REMOVAL: &str = r#"x() { true >"$_T.o"; true >"$_T.e"; true >"$_T.i"; }
+y() { [ $# -eq 0 ] || rm -f -- "$@"; }
+trap 'y "$@"' EXIT
+trap 'exit 129' HUP
+trap 'exit 141' PIPE
+trap 'exit 143' TERM
+"#;
+
+/// The lines of a shell that stays open after each script: note the temporary files of the script `$_uk`.
+pub(super) const NOTE_FILES: &str = r#"for _uq in "${TMPDIR:-/tmp}" /var/tmp /dev/shm /run; do
+[ ! -e "$_uq/$_uk.o" ] || set -- "$@" "$_uq/$_uk.o" "$_uq/$_uk.e" "$_uq/$_uk.i"
+done
+[ $# -lt 48 ] || { y "$@"; set --; }
+"#;
+
 /// The start of a script: no temporary files yet, and their removal at its end.
-pub(super) const START: &str = "_T= _h=
+pub(super) const START: &str = "_T= _h= _k=
 trap q EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT

@@ -29,9 +29,10 @@ pub(super) fn script(facts: &[Fact]) -> String {
 
 /// Returns the part of the script that differs between actions: the calls of its functions.
 pub(super) fn calls(facts: &[Fact]) -> String {
-    let mark = ulid::Ulid::generate();
+    // Commands may know the name of temporary files, but not the mark.
+    let (mark, name) = (ulid::Ulid::generate(), ulid::Ulid::generate());
     let mut groups = CallGroups {
-        text: format!("B {mark}\n"),
+        text: format!("M={name}\nB {mark}\n"),
         ..CallGroups::default()
     };
     for (at, index) in reading_order(facts).into_iter().enumerate() {

@@ -63,8 +63,9 @@ impl ShellRequest {
 pub(in crate::host) fn server_script() -> String {
     let (base, user, reads) = (prelude::BASE, prelude::USER, prelude::READS);
     let (changes, start) = (prelude::CHANGES, prelude::START);
+    let (late, note) = (prelude::LATE_REMOVAL, prelude::NOTE_FILES);
     format!(
-        "{base}{user}{reads}{changes}_un='
+        "{base}{user}{reads}{changes}{late}_un='
 '
 while IFS=' ' read -r _ue _uk _uc; do
 _us=
@@ -77,11 +78,12 @@ case $_us in *'#.'|*'#.'\"$_un\") ;; *) exit 97;; esac
 _p=-$$; [ ! -r /proc/self/stat ] || read -r _p _ </proc/self/stat
 printf '%s %s\\n' \"$_uk\" \"$_p\" >&2
 {MARK_VARIABLE}=$_uk; export {MARK_VARIABLE}
-{start}unset _ue _uk _uc _ul _un _p
+{start}_k=$_uk
+unset _ue _uk _uc _ul _un _p
 eval \"unset _us; $_us\"
 ) </dev/null
 _uc=$? _us=
-printf '%s %s\\n' \"$_ue\" \"$_uc\"
+{note}printf '%s %s\\n' \"$_ue\" \"$_uc\"
 printf '%s %s\\n' \"$_ue\" \"$_uc\" >&2
 done
 exit 0

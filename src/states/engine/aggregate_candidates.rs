@@ -4,20 +4,10 @@ use std::sync::Arc;
 
 use super::graph::to_index;
 use super::options::{Aggregation, EngineOptions};
+use crate::states::low_data::UNCERTAIN_KEYWORDS;
 use crate::states::state_function::find_function;
 use crate::states::{Chunk, ChunkIndex, LowData};
 use crate::value::{FoldMap, Value};
-
-/// The keywords that exclude a state from aggregation, since they make it uncertain whether or how often the
-/// state runs.
-const UNJOINABLE_KEYWORDS: [&str; 6] = [
-    "unless",
-    "onlyif",
-    "creates",
-    "check_cmd",
-    "retry",
-    "parallel",
-];
 
 /// The chunks whose calls may be joined, by module and function.
 #[derive(Debug, Default)]
@@ -68,7 +58,7 @@ fn may_join(chunk: &Chunk, options: &EngineOptions) -> bool {
     };
     joins
         && can()
-        && !UNJOINABLE_KEYWORDS
+        && !UNCERTAIN_KEYWORDS
             .iter()
             .any(|word| chunk.keywords.contains_key(*word))
 }

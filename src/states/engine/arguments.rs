@@ -95,16 +95,20 @@ pub(super) fn merge_environment(supplied: Option<&Value>, environ: &Map) -> Valu
     }
 }
 
-/// The warnings about arguments that the function does not take.
+/// The warnings about arguments that the function does not take, or that have no effect here.
 pub(super) fn argument_warnings(chunk: &Chunk, function: &StateFunction) -> Vec<String> {
     if function.takes_any() {
         return Vec::new();
     }
-    let is_invalid = |key: &&Arc<str>| &***key != "name" && !function.takes(key);
-    let keys = chunk.args.keys().filter(is_invalid);
-    keys.map(|key| {
-        let full = format!("{}.{}", chunk.state, chunk.fun);
-        format!("'{key}' is an invalid keyword argument for '{full}'")
-    })
-    .collect()
+    let full = format!("{}.{}", chunk.state, chunk.fun);
+    let warning = |(key, value): (&Arc<str>, &Value)| {
+        if &**key != "name" && !function.takes(key) {
+            return Some(format!(
+                "'{key}' is an invalid keyword argument for '{full}'"
+            ));
+        }
+        let is_ignored = function.ignores(key) && value.is_truthy();
+        is_ignored.then(|| format!("'{key}' of '{full}' has no effect in this program"))
+    };
+    chunk.args.iter().filter_map(warning).collect()
 }

@@ -372,7 +372,9 @@ fn what_is_required_runs_first_and_a_failure_is_passed_on() {
 static ACT: StateModule = StateModule {
     name: "act",
     functions: &[
-        StateFunction::new("run", act).options("seen also"),
+        StateFunction::new("run", act)
+            .options("seen also idle")
+            .without_effect("idle"),
         StateFunction::new("need", need).requires("fact"),
     ],
     watch: Some(act),
@@ -866,7 +868,8 @@ fn a_misspelt_function_and_a_missing_argument_are_said() {
     let mut tree = LowDataBuilder::default();
     tree.add("a", "test.nopp");
     tree.add("b", "act.need");
-    tree.state("c", "act.run", r#"{"odd": 1}"#, "{}");
+    tree.state("c", "act.run", r#"{"odd": 1, "idle": true}"#, "{}");
+    tree.state("d", "act.run", r#"{"idle": false}"#, "{}");
     let mut engine = Engine::new(tree.low(RunOrdering::Classic), module_context(), options());
     drive(
         &mut engine,
@@ -887,8 +890,12 @@ fn a_misspelt_function_and_a_missing_argument_are_said() {
     let warnings = &engine.results()[2].outcome.warnings;
     assert_eq!(
         warnings,
-        &["'odd' is an invalid keyword argument for 'act.run'"]
+        &[
+            "'odd' is an invalid keyword argument for 'act.run'",
+            "'idle' of 'act.run' has no effect in this program"
+        ]
     );
+    assert!(engine.results()[3].outcome.warnings.is_empty());
 }
 
 #[test]

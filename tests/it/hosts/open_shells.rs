@@ -344,15 +344,21 @@ fn write_files(env: &TestEnv, count: usize, text: &str) {
 }
 
 #[test]
-fn a_file_costs_a_host_at_most_three_programs_and_its_start_files_run_once() {
+fn a_file_or_command_costs_a_host_at_most_three_programs_and_its_start_files_run_once() {
     requires!("sshd", "strace", "root");
     for count in [1, 2] {
         let env = TestEnv::new();
-        let sshd = Sshd::with(count, &[]);
+        let temporary = env.work().join("temporary");
+        fs::create_dir(&temporary).unwrap();
+        let variable = format!("SetEnv TMPDIR={}", temporary.display());
+        let sshd = Sshd::with(count, &[&variable]);
         let programs = Programs::of(&sshd, &env);
         let mut before = 0;
-        let mut apply = |files: usize, text: &str| {
-            write_files(&env, files, text);
+        let mut apply = |states: usize, text: &str| {
+            match text {
+                "command" => write_commands(&env, states),
+                text => write_files(&env, states, text),
+            }
             let mut line = ["state", "apply", "files", "--approve", "-H"]
                 .map(str::to_owned)
                 .to_vec();
@@ -368,6 +374,20 @@ fn a_file_costs_a_host_at_most_three_programs_and_its_start_files_run_once() {
         assert!(spent(new) <= 3 * 10, "{count}: {fixed} {new}");
         let changed = apply(11, "other");
         assert!(spent(changed) <= 3 * 11, "{count}: {fixed} {changed}");
-        assert_eq!(sessions(&sshd), 3 * usize::from(count));
+        // Each command has a shell of its own. The files for the outputs are removed in a few calls.
+        let commands = apply(11, "command");
+        assert!(spent(commands) <= 3 * 11 + 2, "{count}: {fixed} {commands}");
+        assert_eq!(sessions(&sshd), 4 * usize::from(count));
+        wait_for("the end of temporary files", || {
+            let is_empty = fs::read_dir(&temporary).unwrap().next().is_none();
+            is_empty.then_some(())
+        });
     }
+}
+
+/// Writes a tree of commands that print something.
+fn write_commands(env: &TestEnv, count: usize) {
+    let command = |number| format!("c{number}:\n  cmd.run: [{{name: echo hi}}]\n");
+    let tree: String = (0..count).map(command).collect();
+    env.write("states/files.sls", &tree);
 }

@@ -115,8 +115,12 @@ fn the_page_of_the_reference_is_that_of_the_program() {
 #[test]
 fn the_grains_of_this_machine_are_in_the_reference() {
     let reference = reference();
-    let grains = TestEnv::new().unfurl(["fact", "--output", "json"]);
+    let env = TestEnv::new();
+    let grains = env.unfurl(["fact", "--output", "json"]);
     let grains = grains.succeeds().json();
+    // A fact has the same short name and says `Linux`.
+    let os = env.unfurl(["fact", "os", "--output", "json"]).succeeds();
+    assert_eq!(os.json(), grains["os"]);
     let unknown: Vec<_> = grains
         .as_object()
         .unwrap()

@@ -9,7 +9,7 @@ use super::unpack::{ArchiveFormat, ArchiveListing, Extraction};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::{Domain, FileStat};
 use crate::states::modules::decision::{
-    act_on_outputs, done, failure, run_change, single_change, text_list, unchanged,
+    act_on_outputs, done, failure, run_change, run_probe, single_change, text_list, unchanged,
 };
 use crate::states::modules::file_change;
 use crate::states::modules::pkg::download_command;
@@ -31,6 +31,9 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
                  skip_files_list_verify password options list_options force overwrite clean \
                  clean_parent user group if_missing trim_output use_cmd_unzip extract_perms \
                  enforce_toplevel enforce_ownership_on archive_format keep keep_source use_etag",
+        )
+        .without_effect(
+            "password list_options enforce_ownership_on source_hash_update skip_files_list_verify",
         )
         .unsupported(
             "signature source_hash_sig signed_by_any signed_by_all keyring gnupghome sig_backend",
@@ -94,6 +97,12 @@ pub(super) fn extracted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         }
         let text = format!("Source file '{}' does not exist", source.shown);
         return failure(text);
+    }
+    if source.is_local
+        && let Some(text) = checksum_test(call, &source.path)?
+        && run_probe(facts, text, Domain::Path(source.path.clone()))?.code != 0
+    {
+        return failure(mismatch_message(&source.shown, &source_digits(call)?));
     }
     decide_extraction(call, extraction, source, listing.as_ref())
 }
@@ -159,10 +168,7 @@ fn decide_extraction(
         if let Some(why) = &ended.error {
             return Ok(StateOutcome::failed(match ended.code() {
                 Some(EXIT_ARCHIVE_BOMB) => archive_bomb_message(&extraction),
-                Some(EXIT_CHECKSUM_MISMATCH) => {
-                    let (shown, hash) = (&plan.shown, &plan.source_hash);
-                    format!("{shown} does not match the desired source_hash {hash}")
-                }
+                Some(EXIT_CHECKSUM_MISMATCH) => mismatch_message(&plan.shown, &plan.source_hash),
                 _ => why.clone(),
             }));
         }
@@ -338,6 +344,10 @@ fn evaluate_result(
     StateOutcome::changed(changes, comment)
 }
 
+fn mismatch_message(shown: &str, hash: &str) -> String {
+    format!("{shown} does not match the desired source_hash {hash}")
+}
+
 fn archive_bomb_message(extraction: &Extraction) -> String {
     let (folder, format) = (&extraction.folder, extraction.format.name());
     format!(
@@ -410,7 +420,18 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
 
 /// Returns a command that fails if an archive does not match `source_hash`; None if nothing is to be
 /// verified.
-pub(super) fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
+fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
+    let test = checksum_test(call, path)?;
+    let path = quote_word(path);
+    Ok(
+        test.map(|test| {
+            format!("{test} || {{ rm -f {path}.new; exit {EXIT_CHECKSUM_MISMATCH}; }}")
+        }),
+    )
+}
+
+/// Returns the test of a shell whether an archive matches `source_hash`; None if nothing is to be verified.
+fn checksum_test(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
     let Some(text) = call
         .text("source_hash")?
         .filter(|_| !call.flag("skip_verify", false))
@@ -436,6 +457,6 @@ pub(super) fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Optio
     };
     let (path, digits) = (quote_word(path), digits.to_lowercase());
     Ok(Some(format!(
-        "[ \"$({program} {path} | cut -d' ' -f1)\" = {digits} ] || {{ rm -f {path}.new; exit {EXIT_CHECKSUM_MISMATCH}; }}"
+        "[ \"$({program} {path} | cut -d' ' -f1)\" = {digits} ]"
     )))
 }

@@ -5,6 +5,7 @@
 use super::crontab::{CronJob, Crontab, Schedule};
 use super::crontab::{commit_crontab, crontab_user, install_change, read_crontab};
 use super::desired::DesiredCronJob;
+use crate::states::modules::accounts;
 use crate::states::modules::decision::{act_or_fail, failure, single_change, unchanged};
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
@@ -152,15 +153,33 @@ pub(super) fn file(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecis
         let comment = format!("Crontab for user {user} is in the correct state");
         return unchanged(comment);
     }
-    let changes = single_change("diff", unified_diff(&is, &desired));
-    let predicted = StateOutcome::would_change(
-        changes.clone(),
-        format!("Crontab for user {user} is set to be updated"),
-    );
+    let group = first_group(facts, &user)?;
+    let is = if is.ends_with('\n') { is } else { is + "\n" };
+    let diff = unified_diff(&is, &desired);
+    let comment = format!("The following values are set to be changed:\ndiff: {diff}\n");
+    let predicted = StateOutcome::planned(comment);
+    let mut changes = single_change("diff", diff);
+    // Salt writes the text to a file of its own first, and reports the owner that it gives to that file.
+    let owners = [("user", Some(&user)), ("group", group.as_ref())];
+    for (key, owner) in owners {
+        if let Some(owner) = owner.filter(|owner| *owner != "root") {
+            changes.extend(single_change(key, owner.as_str()));
+        }
+    }
     let steps = vec![install_change(&user, &desired)];
     let outcome = StateOutcome::changed(changes, format!("Crontab for user {user} was updated"));
     let complaint = format!("Unable to update user {user} crontab. Error: ");
     act_or_fail(predicted, steps, outcome, complaint)
+}
+
+/// Returns the first of the groups of a user; None if there is no such user.
+fn first_group(facts: &FactCache, user: &str) -> Result<Option<String>, Halt> {
+    accounts::prefetch_user(facts, user)?;
+    let Some(found) = accounts::find_user(facts, user)? else {
+        return Ok(None);
+    };
+    let groups = accounts::Groups::probe(facts)?.of_user(&found);
+    Ok(groups.into_iter().next())
 }
 
 /// Returns the text of the crontab file, rendered if it is a template.

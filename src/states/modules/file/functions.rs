@@ -131,6 +131,7 @@ static FUNCTIONS: &[StateFunction] = &[
              follow_symlinks sym_mode force_symlinks win_owner win_perms win_deny_perms \
              win_inheritance keep_symlinks",
         )
+        .without_effect("include_empty force_symlinks")
         .unsupported("merge")
         .irreversible("the previous content of the folder is not recorded"),
     StateFunction::new("rename", copy::rename)

@@ -65,9 +65,8 @@ impl DesiredRepo {
 
     /// Returns the absolute path of the key that `signed-by` names.
     pub(super) fn signed_by(&self) -> Option<&str> {
-        let mut options = self.entry.options.iter();
-        let (_, path) = options.find(|(key, _)| key == "signed-by")?;
-        path.starts_with('/').then_some(path.as_str())
+        let path = self.entry.option("signed-by");
+        path.starts_with('/').then_some(path)
     }
 }
 
@@ -93,7 +92,7 @@ fn build_line(name: &str, entry: &RepoEntry) -> String {
             format!("[{}]", options.join(" "))
         };
         let words = entry.kinds.iter().chain([&options]).chain(&entry.uris);
-        let words = words.chain(&entry.suites).chain(&entry.components);
+        let words = words.chain(&entry.suites).chain(&entry.components.0);
         let words: Vec<&str> = words
             .map(String::as_str)
             .filter(|word| !word.is_empty())

@@ -12,10 +12,27 @@ pub(super) struct RepoEntry {
     pub(super) kinds: BTreeSet<String>,
     pub(super) uris: BTreeSet<String>,
     pub(super) suites: BTreeSet<String>,
-    pub(super) components: BTreeSet<String>,
+    pub(super) components: Components,
     /// Options such as `arch` and `signed-by`, with the key names of the one-line format.
     pub(super) options: BTreeSet<(String, String)>,
     pub(super) is_disabled: bool,
+}
+
+/// The components of an entry as they are written. Their order does not matter in comparisons.
+#[derive(Debug, Clone, Default, Eq)]
+pub(super) struct Components(pub(super) Vec<String>);
+
+impl PartialEq for Components {
+    fn eq(&self, other: &Self) -> bool {
+        let names = |it: &Self| it.0.iter().cloned().collect::<BTreeSet<String>>();
+        names(self) == names(other)
+    }
+}
+
+impl FromIterator<String> for Components {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
+        Self(names.into_iter().collect())
+    }
 }
 
 impl RepoEntry {
@@ -67,7 +84,7 @@ impl RepoEntry {
                 "types" => entry.kinds = all(),
                 "uris" => entry.uris = trimmed(),
                 "suites" => entry.suites = all(),
-                "components" => entry.components = all(),
+                "components" => entry.components = words().map(str::to_owned).collect(),
                 "enabled" => entry.is_disabled = value.trim().eq_ignore_ascii_case("no"),
                 other => {
                     let name = match other {
@@ -100,7 +117,7 @@ impl RepoEntry {
             ("Types", join(&self.kinds)),
             ("URIs", join(&self.uris)),
             ("Suites", join(&self.suites)),
-            ("Components", join(&self.components)),
+            ("Components", self.components.0.join(" ")),
         ] {
             if !value.is_empty() {
                 text.extend([key, ": ", &value, "\n"]);
@@ -118,6 +135,13 @@ impl RepoEntry {
             text.extend([name, ": ", &value.replace(',', " "), "\n"]);
         }
         text
+    }
+
+    /// The value of an option such as `arch`, or an empty text.
+    pub(super) fn option(&self, name: &str) -> &str {
+        let mut options = self.options.iter();
+        let found = options.find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.as_str())
     }
 
     /// Whether this entry covers all types, URIs and suites of the other.
@@ -207,6 +231,11 @@ impl SourcesFile {
         self.parts.push(text);
     }
 
+    /// The text of the part at an index, without white space at both ends.
+    pub(super) fn part(&self, index: usize) -> &str {
+        self.parts.get(index).map_or("", |part| part.trim())
+    }
+
     pub(super) fn remove(&mut self, index: usize) {
         if index < self.parts.len() {
             self.parts.remove(index);
@@ -240,7 +269,7 @@ mod tests {
             "deb [signed-by=/k.asc arch=arm64,amd64] http://deb.example/debian/ bookworm main contrib",
         )
         .unwrap();
-        let text = "Types: deb\nURIs: http://deb.example/debian\nSuites: bookworm\nComponents: contrib main\nArchitectures: amd64 arm64\nSigned-By: /k.asc\n";
+        let text = "Types: deb\nURIs: http://deb.example/debian\nSuites: bookworm\nComponents: main contrib\nArchitectures: amd64 arm64\nSigned-By: /k.asc\n";
         assert_eq!(line.to_paragraph(), text);
         assert_eq!(RepoEntry::parse_paragraph(text), Some(line));
         assert_eq!(RepoEntry::parse_line("# a remark"), None);

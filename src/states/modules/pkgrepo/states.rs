@@ -10,7 +10,8 @@ use super::entry::{RepoEntry, SourcesFile};
 use crate::host::change::{Change, ModeAndOwner};
 use crate::host::fact::Domain;
 use crate::states::modules::decision::{
-    act_or_fail, failure, old_new, run_change, run_probe, single_change, stdout_text, unchanged,
+    act_or_fail, failure, old_new, run_change, run_probe, single_change, stdout_text, text_list,
+    unchanged,
 };
 use crate::states::modules::file_change;
 use crate::states::modules::pkg::download_command;
@@ -18,7 +19,7 @@ use crate::states::{
     FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule, StateOutcome, refuse,
 };
 use crate::text::quote_word;
-use crate::value::{Map, Value};
+use crate::value::Map;
 
 pub(in crate::states::modules) static MODULE: StateModule = StateModule {
     name: "pkgrepo",
@@ -27,6 +28,7 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .about("Adds a package repository with its key.")
             .accepts_more()
             .options(OPTIONS)
+            .without_effect("keyid keyserver")
             .unsupported("ppa copr")
             .reversed_by("absent"),
         StateFunction::new("absent", absent)
@@ -55,7 +57,7 @@ pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     let files = sources_files(facts)?;
     let key = key_steps(call, &desired, facts)?;
     let found = find_entry(&files, &desired);
-    let old = found.map(|(file, _, entry)| (files[file].path.clone(), entry));
+    let old = found.map(|(file, index, entry)| (entry, files[file].part(index)));
     let is_clean = !call.flag("clean_file", false)
         || desired.file.as_ref().is_none_or(|path| {
             let file = files.iter().find(|file| file.path == *path);
@@ -63,7 +65,7 @@ pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
         });
     let is_same = old
         .as_ref()
-        .is_some_and(|(_, entry)| *entry == desired.entry);
+        .is_some_and(|(entry, _)| *entry == desired.entry);
     if is_same && is_clean && key.is_empty() {
         let comment = format!("Package repo '{name}' already configured");
         return unchanged(comment);
@@ -77,7 +79,8 @@ pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
         let text = "apt-get -q -o DPkg::Lock::Timeout=120 update";
         steps.push(run_change(text, [Domain::Packages, lists]));
     }
-    let changes = entry_changes(name, &desired.entry, old.as_ref().map(|(_, entry)| entry));
+    let old = old.as_ref().map(|(entry, text)| (entry, *text));
+    let changes = entry_changes(name, &desired, old);
     let predicted = StateOutcome::would_change(
         changes.clone(),
         format!(
@@ -90,39 +93,33 @@ pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDe
     act_or_fail(predicted, steps, outcome, complaint)
 }
 
-fn entry_changes(name: &str, new: &RepoEntry, old: Option<&RepoEntry>) -> Map {
-    let Some(old) = old else {
+/// Returns the changes of an entry, given the old one with its text.
+fn entry_changes(name: &str, desired: &DesiredRepo, old: Option<(&RepoEntry, &str)>) -> Map {
+    let Some((old, old_text)) = old else {
         return single_change("repo", name);
     };
-    let join = |words: &std::collections::BTreeSet<String>| {
-        Value::list(words.iter().map(|word| Value::from(word.as_str())))
+    let new = &desired.entry;
+    let list = |words: &[String]| text_list(words.iter().map(String::as_str));
+    let architectures = |entry: &RepoEntry| {
+        let names = entry.option("arch").split(',');
+        text_list(names.filter(|name| !name.is_empty()))
     };
+    let both = [
+        ("comps", list(&old.components.0), list(&new.components.0)),
+        ("disabled", old.is_disabled.into(), new.is_disabled.into()),
+        ("architectures", architectures(old), architectures(new)),
+        (
+            "signedby",
+            old.option("signed-by").into(),
+            new.option("signed-by").into(),
+        ),
+        ("line", old_text.into(), desired.line.trim().into()),
+    ];
     let mut changes = Map::new();
-    if old.components != new.components {
-        changes.extend(single_change(
-            "comps",
-            old_new(join(&old.components), join(&new.components)),
-        ));
-    }
-    if old.is_disabled != new.is_disabled {
-        changes.extend(single_change(
-            "disabled",
-            old_new(old.is_disabled, new.is_disabled),
-        ));
-    }
-    if old.options != new.options {
-        let options = |entry: &RepoEntry| {
-            let words: Vec<String> = entry
-                .options
-                .iter()
-                .map(|(key, value)| format!("{key}={value}"))
-                .collect();
-            words.join(" ")
-        };
-        changes.extend(single_change(
-            "options",
-            old_new(options(old), options(new)),
-        ));
+    for (key, old, new) in both {
+        if old != new {
+            changes.extend(single_change(key, old_new(old, new)));
+        }
     }
     if changes.is_empty() {
         changes = single_change("repo", name);

@@ -20,11 +20,13 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .about("Starts a service, and enables it if wanted.")
             .accepts_more()
             .options(OPTIONS)
+            .without_effect("timeout")
             .reversed_by("dead"),
         StateFunction::new("dead", dead)
             .about("Stops a service, and disables it if wanted.")
             .accepts_more()
             .options(OPTIONS)
+            .without_effect("timeout")
             .reversed_by("running"),
         StateFunction::new("enabled", enabled)
             .about("Starts a service at boot.")
@@ -295,7 +297,13 @@ pub(super) fn enablement_comment(
         return format!("Service {name} has been {word}, and {state}");
     }
     let not = if enable { "" } else { "not " };
-    format!("Failed when setting service {name} to {not}start at boot, and the service {state}")
+    let end = match (state, enable) {
+        ("is running", true) => "but the service is running",
+        ("is running", false) => "and is running",
+        ("is dead", _) => "and the service is dead",
+        _ => "but the service was already running",
+    };
+    format!("Failed when setting service {name} to {not}start at boot, {end}")
 }
 
 /// Decides `service.enabled`: the service starts at boot.

@@ -37,7 +37,8 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
 const OPTIONS: &str = "uid gid usergroup gid_from_name groups optional_groups remove_groups home \
     createhome persist_home password hash_password enforce_password empty_password password_lock \
     shell unique system fullname roomnumber workphone homephone other loginclass date mindays \
-    maxdays inactdays warndays expire nologinit allow_uid_change allow_gid_change local";
+    maxdays inactdays warndays expire nologinit allow_uid_change allow_gid_change local \
+    win_homedrive win_profile win_logonscript win_description";
 
 /// Decides `user.present`: creates or changes a user.
 pub(super) fn present(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {

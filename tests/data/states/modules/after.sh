@@ -51,3 +51,7 @@ for folder in new old tag; do git -C /srv/git/$folder log --format='%H %s'; git 
 ls /srv/git /srv/cmd
 dpkg-query -W -f '${Package} ${Status}\n' own two three unzip
 tail -n +1 /etc/apt/sources.list.d/*
+echo "== services"
+ls /run/sv
+ls /etc/rc?.d | grep sv-
+cat /srv/services/log

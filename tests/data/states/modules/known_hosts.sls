@@ -104,3 +104,37 @@ known-absent-relative:
   ssh_known_hosts.absent:
     - name: missing.example.test
     - config: own
+known-scanned:
+  ssh_known_hosts.present:
+    - name: 127.0.0.80
+    - port: 20222
+    - config: /srv/known/scanned
+    - hash_known_hosts: false
+known-scanned-fingerprint:
+  ssh_known_hosts.present:
+    - name: 127.0.0.80
+    - port: 20222
+    - config: /srv/known/scanned2
+    - enc: ssh-ed25519
+    - fingerprint: 55:be:3f:c2:40:db:d0:3e:87:e8:ff:25:a3:45:fb:f2:f5:83:0d:49:20:ec:ac:85:a3:65:0d:bf:50:cb:fe:0b
+    - hash_known_hosts: false
+known-scanned-md5:
+  ssh_known_hosts.present:
+    - name: 127.0.0.80
+    - port: 20222
+    - config: /srv/known/scanned3
+    - fingerprint: bc:7a:d3:a9:56:25:9a:94:32:65:bc:31:89:71:6e:8b
+    - fingerprint_hash_type: md5
+    - hash_known_hosts: false
+known-scanned-other:
+  ssh_known_hosts.present:
+    - name: 127.0.0.80
+    - port: 20222
+    - config: /srv/known/scanned4
+    - fingerprint: {{ print1 }}
+    - hash_known_hosts: false
+known-scanned-hashed:
+  ssh_known_hosts.present:
+    - name: 127.0.0.80
+    - port: 20222
+    - config: /srv/known/scanned5

@@ -86,6 +86,12 @@ mount-unknown-type:
     - name: /srv/mount/folder
     - device: tmpfs
     - fstype: nosuchfs
+mount-nfs:
+  mount.mounted:
+    - name: /srv/mount/folder
+    - device: 127.0.0.1:/export
+    - fstype: nfs
+    - persist: false
 mount-no-fstab:
   mount.mounted:
     - name: /srv/mount/regex

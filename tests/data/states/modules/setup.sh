@@ -134,3 +134,56 @@ dpkg -i two_1.0_all.deb three_1.0_all.deb >/dev/null
 
 echo 'deb http://old.example.test/debian stable main' >/etc/apt/sources.list.d/old.list
 echo 'deb http://gone.example.test/debian stable main' >/etc/apt/sources.list.d/gone.list
+
+# Services without a process: a file in /run tells whether a service runs.
+# Salt calls two programs that Debian does not have any more.
+printf '#!/bin/sh\necho N 2\n' >/usr/sbin/runlevel
+printf '#!/bin/sh\n' >/usr/sbin/insserv
+chmod 755 /usr/sbin/runlevel /usr/sbin/insserv
+mkdir /srv/services /run/sv
+for name in stopped off running running-b running-c broken delayed dead dead-b dead-c dead-d stuck enabled enabled-b disabled \
+  disabled-b masked watching watching-b watching-c watching-d; do
+  cat >/etc/init.d/sv-$name <<END
+#!/bin/sh
+### BEGIN INIT INFO
+# Provides:          sv-$name
+# Required-Start:
+# Required-Stop:
+# Default-Start:     2 3 4 5
+# Default-Stop:      0 1 6
+# Short-Description: a service of the tests
+### END INIT INFO
+[ "\$1" = status ] || echo "$name \$1" >>/srv/services/log
+case $name/\$1 in
+broken/start) exit 1 ;;
+stuck/stop) exit 1 ;;
+esac
+case \$1 in
+start | restart | force-reload) touch /run/sv/$name ;;
+stop) rm -f /run/sv/$name ;;
+status) [ -e /run/sv/$name ] || exit 3 ;;
+esac
+END
+  chmod 755 /etc/init.d/sv-$name
+  case $name in
+  running-b | running-c | dead-b | dead-c | enabled-b | disabled | watching*) update-rc.d sv-$name defaults ;;
+  *) update-rc.d sv-$name defaults && update-rc.d sv-$name disable ;;
+  esac
+  case $name in
+  running* | dead | dead-b | dead-d | stuck | watching | watching-b | watching-c) touch /run/sv/$name ;;
+  esac
+done >/dev/null
+
+
+# A server whose key can be scanned.
+mkdir -p /run/sshd && cat >/srv/services/key <<'END'
+-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW
+QyNTUxOQAAACCAh/atdwEyH60wMTPWjJG6FmZCv6vYLaG/4wG7h916sQAAAJA4Wh/6OFof
++gAAAAtzc2gtZWQyNTUxOQAAACCAh/atdwEyH60wMTPWjJG6FmZCv6vYLaG/4wG7h916sQ
+AAAEAaCKElID6xukeyqPmFw8gOyvc0h3KN9ldMRva04MXD14CH9q13ATIfrTAxM9aMkboW
+ZkK/q9gtob/jAbuH3XqxAAAAB3NjYW5uZWQBAgMEBQY=
+-----END OPENSSH PRIVATE KEY-----
+END
+chmod 600 /srv/services/key
+/usr/sbin/sshd -f /dev/null -h /srv/services/key -o UsePAM=no -o ListenAddress=127.0.0.80:20222 -o PidFile=none
