@@ -329,7 +329,7 @@ impl TerraformRun {
 
     /// Returns the files that may have the state. Jobs have restored theirs from the committed copy; others only read it.
     fn state_places(&self, task: &TaskView<'_>) -> Vec<PathBuf> {
-        let only_looks = task.settings.check_only || task.settings.dry_run;
+        let only_looks = task.settings.dry_run || !task.tool().facts().writes_files;
         let copy = self.location.committed_copy(&self.instance);
         let copy = copy.filter(|_| only_looks);
         self.state_file().into_iter().chain(copy).collect()
