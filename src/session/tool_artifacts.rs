@@ -108,7 +108,7 @@ fn program_of(
     let (configurator, _) = choose(operation).ok()?;
     let mut programs = configurator.programs().iter();
     let is_found = |name: &&str| find_program(name, path.split(':')).is_some();
-    if programs.clone().any(|name| is_found(name)) {
+    if programs.clone().any(is_found) {
         return None;
     }
     programs.find_map(|name| named(node, name, repositories))
