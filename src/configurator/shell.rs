@@ -1,9 +1,11 @@
 //! The Shell configurator: runs one command, on this machine or on the operation's host (rule U-k).
 
+use std::path::Path;
+
 use super::remote::RemoteCommandRun;
 use super::script::Script;
 use super::shell_run::{ShellRun, capture_limit, shell_script};
-use crate::expr::Error;
+use crate::expr::{Error, LocalContext};
 use crate::task::{
     Configurator, ConfiguratorRefusal, OperationRun, RenderedFile, RenderedTask, TaskView,
     TaskWork, WorkFolder, WorkInputs,
@@ -71,6 +73,16 @@ impl Configurator for ShellConfigurator {
 
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &["resultTemplate", "done", "cwd", "echo", "capture"]
+    }
+
+    /// Adds the playbook that Unfurl makes of the command of another machine: its digests of earlier jobs are over it.
+    fn add_inputs(&self, inputs: &mut Map, _local_context: &dyn LocalContext, _base_dir: &Path) {
+        if self.command_host == CommandHost::Local || inputs.contains_key("playbook") {
+            return;
+        }
+        if let Some(playbook) = playbook_of_unfurl(inputs) {
+            inputs.insert("playbook".into(), playbook);
+        }
     }
 
     fn can_run(&self, task: &TaskView<'_>) -> Result<(), ConfiguratorRefusal> {
@@ -232,4 +244,21 @@ fn one_line(command: Value, keep_lines: bool) -> Value {
         }
         _ => command,
     }
+}
+
+/// Returns the playbook that Unfurl makes of a command for another machine. None without a command.
+fn playbook_of_unfurl(inputs: &Map) -> Option<Value> {
+    let (module, command) = match inputs.get("command")? {
+        Value::List(words) => ("command", words.first()?.clone()),
+        text => ("shell", text.clone()),
+    };
+    let mut arguments = Map::from_iter([("cmd".into(), command)]);
+    if let Some(folder) = inputs.get("cwd").filter(|folder| folder.is_truthy()) {
+        arguments.insert("chdir".into(), folder.clone());
+    }
+    if let Some(shell) = inputs.get("shell").filter(|shell| shell.as_str().is_some()) {
+        arguments.insert("executable".into(), shell.clone());
+    }
+    let task = Value::map([(module, Value::from(arguments))]);
+    Some(Value::list([task]))
 }

@@ -93,19 +93,18 @@ impl ToolProvider for TaskEnvironment<'_> {
         Ok(found)
     }
 
-    fn used_outputs(&self, key: &str) -> Vec<String> {
+    fn used_outputs(&self) -> Vec<String> {
         let entity = self.evaluation.topology.entity(self.task.spec.target);
         let node = entity.node();
-        let attributes = node.into_iter().flat_map(|node| &*node.template.attributes);
-        let marked = attributes.filter(|(_, attribute)| {
-            let definition = attribute.definition.as_deref();
-            definition.is_some_and(|definition| definition.flag(key))
-        });
-        let marked = marked.map(|(name, _)| name.to_string());
+        let attributes = node
+            .into_iter()
+            .flat_map(|node| node.template.attributes.keys());
+        let set = attributes.filter(|name| self.evaluation.sets_attribute(self.task, name));
+        let set = set.map(ToString::to_string);
         let operation = &self.task.spec.operation;
         let mapped = operation.outputs.keys().map(ToString::to_string);
         let mut names: Vec<String> = Vec::new();
-        for name in marked.chain(mapped) {
+        for name in set.chain(mapped) {
             if !names.contains(&name) {
                 names.push(name);
             }

@@ -1,12 +1,14 @@
 //! Artifacts that must be installed before an operation runs: each becomes a node template that installs it.
 //!
-//! An operation needs the artifacts under `dependencies` of its implementation or of its artifact, and the artifact itself.
+//! An operation needs the artifacts under `dependencies` of its implementation or of its artifact, the artifact itself, and one
+//! with the name of the program that its configurator runs, such as `terraform`, if the `PATH` lacks this program.
 //! Those with operations of their own (`Standard.create`, `Standard.configure`, `Install.discover`) are installed once, by a node
 //! template of the type `unfurl.nodes.ArtifactInstaller`. The nodes that need it depend on it. Names are those of Unfurl.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::configurator::choose;
 use crate::name::TemplateName;
 use crate::system::fs::find_program;
 use crate::tosca::{
@@ -44,7 +46,7 @@ pub(super) fn templates_with_installers(service: &ServiceTemplate, path: &str) -
             continue;
         }
         let mut names: Vec<String> = Vec::new();
-        for artifact in needed_artifacts(node, &repositories) {
+        for artifact in needed_artifacts(node, &repositories, path) {
             if !is_installed_by_operations(&artifact) {
                 continue;
             }
@@ -83,12 +85,33 @@ pub(super) fn templates_with_installers(service: &ServiceTemplate, path: &str) -
 fn needed_artifacts(
     node: &NodeTemplate,
     repositories: &[&Arc<NodeTemplate>],
+    path: &str,
 ) -> Vec<Arc<Artifact>> {
     let mut needed = Vec::new();
     for operation in node.operations.iter() {
         needed.extend(needed_by(node, operation, repositories));
+        needed.extend(program_of(node, operation, repositories, path));
     }
     needed
+}
+
+/// Returns the artifact that has the program of an operation's configurator. None if the `PATH` has one.
+fn program_of(
+    node: &NodeTemplate,
+    operation: &Operation,
+    repositories: &[&Arc<NodeTemplate>],
+    path: &str,
+) -> Option<Arc<Artifact>> {
+    if repositories.is_empty() && node.artifacts.is_empty() {
+        return None;
+    }
+    let (configurator, _) = choose(operation).ok()?;
+    let mut programs = configurator.programs().iter();
+    let is_found = |name: &&str| find_program(name, path.split(':')).is_some();
+    if programs.clone().any(is_found) {
+        return None;
+    }
+    programs.find_map(|name| named(node, name, repositories))
 }
 
 fn needed_by(

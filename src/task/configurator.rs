@@ -42,6 +42,12 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// Returns the names of programs of which the configurator needs one. If the `PATH` has none, an artifact with such a name
+    /// is installed first. None by default.
+    fn programs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Adds inputs for dependencies of the operation that its written inputs do not show, such as the
     /// content of a file.
     ///

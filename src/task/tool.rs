@@ -58,7 +58,7 @@ pub trait ToolProvider {
     /// Returns the properties of the target whose definitions have a key in their metadata. The reads are recorded.
     fn marked_properties(&self, key: &str) -> Result<Map, Error>;
 
-    /// Returns the names of the outputs that the operation uses: the attributes of the target whose definitions have a
-    /// key in their metadata, and those that the operation maps.
-    fn used_outputs(&self, key: &str) -> Vec<String>;
+    /// Returns the names of the outputs that the operation uses: the attributes of the target that outputs set by their
+    /// metadata, and those that the operation maps.
+    fn used_outputs(&self) -> Vec<String>;
 }

@@ -681,6 +681,58 @@ fn a_tool_on_the_path_needs_no_installation() {
 }
 
 #[test]
+fn terraform_is_installed_first_where_it_is_missing_and_an_artifact_has_it() {
+    requires!("terraform");
+    let env = ensemble(
+        "
+            imports: [{repository: unfurl, file: tosca_plugins/artifacts.yaml}]
+            artifact_types:
+              Tool:
+                derived_from: tosca.artifacts.Root
+                interfaces:
+                  Standard:
+                    operations:
+                      create:
+                        implementation: Cmd
+                        inputs: {cmd: mkdir -p local/tools/bin && ln -sf \"$REAL\" local/tools/bin/terraform}
+            topology_template:
+              node_templates:
+                tools:
+                  type: unfurl.nodes.LocalRepository
+                  artifacts: {terraform: {type: Tool, file: terraform}}
+                web:
+                  type: unfurl.nodes.Installer.Terraform
+                  properties: {main: \"output \\\"o\\\" { value = 1 }\\n\"}
+                  interfaces: {Standard: {operations: {configure: }}}
+            ",
+    )
+    .env();
+    env.write(
+        "unfurl.yaml",
+        "apiVersion: unfurl/v1.0.0\nkind: Project\nensembles:\n- file: ensemble.yaml\n",
+    );
+    // The `PATH` has everything but the tool.
+    let path = std::env::var("PATH").unwrap();
+    let find = |name: &str| {
+        let mut folders = path.split(':').map(std::path::Path::new);
+        folders.find_map(|folder| Some(folder.join(name)).filter(|it| it.exists()))
+    };
+    std::fs::create_dir(env.work().join("bin")).unwrap();
+    for name in ["sh", "env", "mkdir", "ln", "git", "flock"] {
+        let program = find(name).unwrap();
+        std::os::unix::fs::symlink(program, env.work().join("bin").join(name)).unwrap();
+    }
+    let bin = env.work().join("bin").display().to_string();
+    let real = find("terraform").unwrap().display().to_string();
+    let env = env.variable("REAL", &real).variable("PATH", &bin);
+    deploy(&env);
+    let record = env.ensemble();
+    let installer = &record["status"]["instances"]["__artifact__tools--terraform"];
+    assert_eq!(installer["readyState"]["local"], "ok", "{installer}");
+    stays_as_it_is(&env);
+}
+
+#[test]
 fn tools_of_asdf_and_mise_are_on_the_path_of_tasks() {
     let env = node_with(
         "{implementation: {primary: Cmd}, inputs: {cmd: 'mytool > out.txt'}}",

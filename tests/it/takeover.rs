@@ -95,3 +95,53 @@ fn a_repository_that_begins_with_no_such_commit_is_not_here() {
         .exits(1)
         .says(&["is not on this machine"]);
 }
+
+/// An ensemble with a command on another machine, as Unfurl 1.2 has deployed it.
+const REMOTE_COMMAND: &str = "\
+apiVersion: unfurl/v1alpha1
+kind: Ensemble
+spec:
+  service_template:
+    topology_template:
+      node_templates:
+        here:
+          type: tosca:Compute
+          capabilities:
+            endpoint:
+              type: unfurl.capabilities.Endpoint.Ansible
+              properties: {connection: local, host: localhost}
+        app:
+          type: tosca:Root
+          interfaces:
+            Standard:
+              configure:
+                implementation: {primary: Cmd, operation_host: here}
+                inputs: {cmd: echo bar}
+status:
+  instances:
+    here: {template: here, readyState: {effective: ok, local: pending}}
+    app:
+      template: app
+      readyState: {local: ok, state: configured}
+      lastConfigChange: A6BSHtdx0001
+      created: A6BSHtdx0001
+lastJob: {changeId: A6BSHtdx0000, startTime: 2026-11-28-17-55-39-959720, workflow: deploy, readyState: {local: ok}}
+jobsLog: jobs.tsv
+";
+
+const JOBS_OF_REMOTE_COMMAND: &str = "\
+A6BSHtdx0000\tstatus=ok\tstartTime=2026-11-28-17-55-39-959720\tchangelog=changes/job2026-11-28-17-55-39-A6BSHtdx.yaml
+A6BSHtdx0001\tpreviousId=\tstatus=ok\ttarget=::app\toperation=configure\tdigestKeys=playbook,::here::.capabilities::[.name=endpoint]::host,::here::.capabilities::[.name=endpoint]::connection\tdigestValue=19db9072c03e4c13ebf6fa78bb9e553b5a11522f\tdigestPut=\tsummary=configure
+";
+
+#[test]
+fn a_command_that_unfurl_ran_on_another_machine_does_not_run_again() {
+    let env = TestEnv::with_ensemble(REMOTE_COMMAND);
+    env.write("jobs.tsv", JOBS_OF_REMOTE_COMMAND);
+    let plan = env.unfurl(["plan"]).succeeds();
+    assert!(plan.all().contains("Nothing to do"), "{plan}");
+    let changed = REMOTE_COMMAND.replace("echo bar", "echo baz");
+    env.write("ensemble.yaml", &changed);
+    let plan = env.unfurl(["plan"]).succeeds();
+    assert!(plan.all().contains("echo baz"), "{plan}");
+}

@@ -6,7 +6,8 @@ use super::module_files::ModuleFiles;
 use super::rendered::RenderedRun;
 use super::run::{LOCK_FILE, TerraformRun};
 use super::settings::{
-    EXCLUDED_FROM_DIGEST, Goal, OUTPUT_METADATA, StateLocation, WorkingFolder, read_in_order,
+    EXCLUDED_FROM_DIGEST, Goal, OUTPUT_METADATA, PROGRAMS, StateLocation, WorkingFolder,
+    read_in_order,
 };
 use crate::expr::{Error, LocalContext};
 use crate::plan::CheckAbility;
@@ -30,6 +31,10 @@ impl Configurator for TerraformConfigurator {
 
     fn output_metadata(&self) -> Option<&'static str> {
         Some(OUTPUT_METADATA)
+    }
+
+    fn programs(&self) -> &'static [&'static str] {
+        PROGRAMS
     }
 
     /// Lets the digest cover the files of a module: a plain path becomes the expression that stands for them.
@@ -90,6 +95,7 @@ impl Configurator for TerraformConfigurator {
             digest: made.digest,
             files_digest,
             location: location.as_str().to_owned(),
+            may_have_resources: made.may_have_resources,
             own_files: own_files
                 .into_iter()
                 .map(|file| (file.path, String::from_utf8_lossy(&file.bytes).into_owned()))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::settings::{OUTPUT_METADATA, WorkingFolder, input_error};
+use super::settings::{WorkingFolder, input_error};
 use super::variables::{ModuleVariables, argument, json_text};
 use crate::expr::Error;
 use crate::secret::plain_json;
@@ -49,6 +49,8 @@ pub(super) struct ModuleFiles {
     pub(super) private: Option<(&'static str, String)>,
     /// A digest of everything that decides whether the working folder must be initialised again.
     pub(super) digest: String,
+    /// True if the configuration can declare resources.
+    pub(super) may_have_resources: bool,
 }
 
 impl ModuleFiles {
@@ -59,7 +61,10 @@ impl ModuleFiles {
     ) -> Result<Self, Error> {
         let configuration = Configuration::of(task)?;
         let variables = ModuleVariables::of(task)?;
-        let mut made = Self::default();
+        let mut made = Self {
+            may_have_resources: configuration.may_have_resources(),
+            ..Self::default()
+        };
         let mut digest = Sha256::new();
         let source = match configuration {
             Configuration::File(name, content) => {
@@ -130,7 +135,7 @@ impl ModuleFiles {
         source: &str,
         variables: ModuleVariables,
     ) -> Result<(), Error> {
-        let outputs = task.tool().used_outputs(OUTPUT_METADATA);
+        let outputs = task.tool().used_outputs();
         if let ModuleVariables::Text(text) = &variables {
             if text.has_sensitive() {
                 return Err(input_error(
@@ -207,6 +212,16 @@ impl Configuration {
                 }
                 Self::of_path(task, &text)
             }
+        }
+    }
+
+    /// Returns false if no resource can be declared: by a text, because neither `resource` nor `module` occurs in it.
+    fn may_have_resources(&self) -> bool {
+        match self {
+            Self::File(_, text) => ["resource", "module"]
+                .iter()
+                .any(|word| text.contains(word)),
+            Self::Folder(_) | Self::Source(_) => true,
         }
     }
 

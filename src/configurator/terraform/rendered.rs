@@ -15,6 +15,8 @@ pub(super) struct RenderedRun {
     /// The digest of the files in the working folder.
     pub(super) files_digest: String,
     pub(super) location: String,
+    /// True if the configuration can declare resources.
+    pub(super) may_have_resources: bool,
     /// Files that the run itself writes into the folder, and removes.
     pub(super) own_files: Vec<(String, String)>,
 }
@@ -38,18 +40,24 @@ impl RenderedRun {
             ),
             ("location".into(), Value::from(self.location.as_str())),
             ("own_files".into(), Value::from(own_files)),
+            (
+                "may_have_resources".into(),
+                Value::Bool(self.may_have_resources),
+            ),
         ]))
     }
 
     pub(super) fn of_value(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         let secret = value.get("secret").cloned().unwrap_or_default();
+        let resources = value.get("may_have_resources");
         let own_files = value.get("own_files").and_then(Value::as_map);
         let own_files = own_files.into_iter().flatten();
         Self {
             own_files: own_files
                 .map(|(name, content)| (name.to_string(), content.to_string()))
                 .collect(),
+            may_have_resources: resources.and_then(Value::as_bool).unwrap_or(true),
             cwd: text("cwd").unwrap_or_default(),
             variables: text("variables"),
             secret: text("secret_name").map(|name| (name, secret)),

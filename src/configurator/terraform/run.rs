@@ -10,7 +10,7 @@ use super::command_line::{
 use super::differences::{differences, differences_of_output};
 use super::judgement::{init_failure, unusable_tool};
 use super::module_files::GENERATED_FILES;
-use super::recovered::PrivateOrigin;
+use super::recovered::{PrivateOrigin, newer_state};
 use super::rendered::RenderedRun;
 use super::settings::{Goal, StateLocation, tool_words};
 use super::steps::{auxiliary, closed, done};
@@ -227,7 +227,8 @@ impl TerraformRun {
                 path: self.local(""),
             },
         ];
-        steps.extend(self.state_file().map(|path| PrivateStep::Load { path }));
+        let places = self.state_places(task).into_iter();
+        steps.extend(places.map(|path| PrivateStep::Load { path }));
         steps.extend(self.drop_own_files(task));
         for (name, content) in &self.rendered.own_files {
             steps.extend(self.inside(task, name).map(|path| PrivateStep::Keep {
@@ -277,21 +278,21 @@ impl TerraformRun {
         let stamp = contents.next().flatten();
         self.stamp = stamp.and_then(|stamp| String::from_utf8(stamp).ok());
         let mut steps = Vec::new();
-        let sealed = contents.next().flatten();
-        if let Some(problem) = self.missing_state(task, sealed.is_some()) {
+        let stored = self.stored_state(task, contents);
+        let has_state = !matches!(stored, Ok(None));
+        if let Some(problem) = self.missing_state(task, has_state) {
             return Ok(self.give_up(task, TaskOutcome::refused(problem)));
         }
-        if let (Some(path), Some(sealed)) = (self.state_file(), sealed) {
-            match task.tool().cipher().open(&path, &sealed) {
-                Ok(clear) => {
-                    steps.push(PrivateStep::Write {
-                        file: STATE.to_owned(),
-                        bytes: clear.clone(),
-                    });
-                    self.before = Some(clear);
-                }
-                Err(problem) => return Ok(self.give_up(task, TaskOutcome::refused(problem))),
+        match stored {
+            Ok(None) => {}
+            Ok(Some(clear)) => {
+                steps.push(PrivateStep::Write {
+                    file: STATE.to_owned(),
+                    bytes: clear.clone(),
+                });
+                self.before = Some(clear);
             }
+            Err(problem) => return Ok(self.give_up(task, TaskOutcome::refused(problem))),
         }
         if let Some((file, content)) = &self.rendered.secret {
             steps.push(PrivateStep::Write {
@@ -326,12 +327,40 @@ impl TerraformRun {
         Ok(is_same.then(|| plan.bytes.to_vec()))
     }
 
-    /// Returns a message if the state of an instance that exists is missing. The tool would take everything for missing,
-    /// create it again, and destroy nothing.
+    /// Returns the files that may have the state. Jobs have restored theirs from the committed copy; others only read it.
+    fn state_places(&self, task: &TaskView<'_>) -> Vec<PathBuf> {
+        let only_looks = task.settings.dry_run || !task.tool().facts().writes_files;
+        let copy = self.location.committed_copy(&self.instance);
+        let copy = copy.filter(|_| only_looks);
+        self.state_file().into_iter().chain(copy).collect()
+    }
+
+    /// Returns the newest state of these files, in clear text. None if there is none.
+    fn stored_state(
+        &self,
+        task: &TaskView<'_>,
+        contents: impl Iterator<Item = Option<Vec<u8>>>,
+    ) -> Result<Option<Vec<u8>>, String> {
+        let mut newest = None;
+        for (path, sealed) in self.state_places(task).iter().zip(contents) {
+            let Some(sealed) = sealed else {
+                continue;
+            };
+            match (task.tool().cipher().open(path, &sealed), newest.take()) {
+                (Ok(clear), None) => newest = Some(clear),
+                (Ok(clear), Some(known)) => newest = Some(newer_state(known, clear)),
+                (Err(problem), None) => return Err(problem),
+                (Err(_), known) => newest = known,
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Returns a message if the state of an instance that exists is missing, and the configuration can have resources. The
+    /// tool would take everything for missing, create it again, and destroy nothing.
     fn missing_state(&self, task: &TaskView<'_>, has_state: bool) -> Option<String> {
-        let path = self
-            .state_file()
-            .filter(|_| !has_state && task.tool().was_applied())?;
+        let is_needed = self.rendered.may_have_resources && task.tool().was_applied();
+        let path = self.state_file().filter(|_| !has_state && is_needed)?;
         let folder = self.location.as_str();
         Some(format!(
             "the state `{}` is missing, although an earlier job has applied the configuration; copy the file from another \

@@ -22,6 +22,12 @@ pub(super) const VARIABLE_METADATA: &str = "tfvar";
 /// The metadata of attributes that get an output of the module.
 pub(super) const OUTPUT_METADATA: &str = "tfoutput";
 
+/// The programs that can be the tool. The first one that is installed is.
+pub(super) const PROGRAMS: &[&str] = &["terraform", "tofu"];
+
+/// The name of files with a state between jobs.
+const STATE_FILE: &str = "terraform.tfstate.yaml";
+
 /// Returns an error about an input.
 pub(super) fn input_error(problem: impl Into<String>) -> Error {
     Error::Function {
@@ -133,7 +139,13 @@ impl StateLocation {
             other => other.as_str(),
         };
         let path = PathBuf::from(root).join(folder).join(instance);
-        Some(path.join("terraform.tfstate.yaml"))
+        Some(path.join(STATE_FILE))
+    }
+
+    /// Returns the encrypted copy of the state for commits, relative to the ensemble. None if git has the file itself.
+    pub(super) fn committed_copy(self, instance: &str) -> Option<PathBuf> {
+        let folder = PathBuf::from("active/.secrets").join(instance);
+        (self == Self::Secrets).then(|| folder.join(STATE_FILE))
     }
 }
 
@@ -198,10 +210,8 @@ pub(super) fn tool_words(task: &TaskView<'_>) -> Result<Vec<String>, Error> {
     let stated = task.input("command")?.filter(Value::is_truthy);
     let words = match stated.as_ref().map(Value::reveal) {
         None => {
-            let installed = ["terraform", "tofu"]
-                .into_iter()
-                .find(|name| task.has_program(name));
-            vec![installed.unwrap_or("terraform").to_owned()]
+            let installed = PROGRAMS.iter().find(|name| task.has_program(name));
+            vec![installed.unwrap_or(&PROGRAMS[0]).to_string()]
         }
         Some(Value::List(words)) => words.iter().map(|word| word.reveal().to_string()).collect(),
         Some(text) => text

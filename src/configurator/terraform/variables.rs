@@ -16,20 +16,14 @@ pub(super) enum ModuleVariables {
 }
 
 impl ModuleVariables {
-    /// Reads the variables of a task. Properties override the input.
+    /// Reads the variables of a task. Properties override the input `tfvars`, which overrides `arguments`.
     pub(super) fn of(task: &TaskView<'_>) -> Result<Self, Error> {
         let stated = task.input("tfvars")?.unwrap_or_default();
-        let mut values = match stated.reveal() {
-            Value::Null => Map::new(),
-            Value::Str(_) => return Ok(Self::Text(stated)),
-            Value::Map(_) => stated.marked_entries().unwrap_or_default(),
-            other => {
-                let kind = other.kind();
-                return Err(input_error(format!(
-                    "`tfvars` must be a map or a text, not {kind}"
-                )));
-            }
-        };
+        if let Value::Str(_) = stated.reveal() {
+            return Ok(Self::Text(stated));
+        }
+        let mut values = map_input("arguments", &task.input("arguments")?.unwrap_or_default())?;
+        values.extend(map_input("tfvars", &stated)?);
         values.extend(task.tool().marked_properties(VARIABLE_METADATA)?);
         Ok(Self::Values(values))
     }
@@ -52,6 +46,19 @@ impl ModuleVariables {
                 .into_iter()
                 .partition(|(_, value)| !value.has_sensitive()),
         }
+    }
+}
+
+/// Returns the entries of an input that is a map, or missing.
+fn map_input(name: &str, value: &Value) -> Result<Map, Error> {
+    let kind = value.kind();
+    match value.reveal() {
+        Value::Null => Ok(Map::new()),
+        Value::Map(_) => Ok(value.marked_entries().unwrap_or_default()),
+        _ if name == "tfvars" => Err(input_error(format!(
+            "`tfvars` must be a map or a text, not {kind}"
+        ))),
+        _ => Err(input_error(format!("`{name}` must be a map, not {kind}"))),
     }
 }
 

@@ -157,6 +157,17 @@ fn a_missing_state_of_something_that_exists_is_refused() {
 }
 
 #[test]
+fn a_configuration_without_resources_needs_no_state() {
+    requires!("terraform");
+    let env = TerraformEnv::new("output \"o\" { value = \"hello\" }\n", "tfvars: {}");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    std::fs::remove_file(env.work().join(STATE)).unwrap();
+    env.unfurl(["check"]).succeeds();
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    assert_eq!(env.status(), "absent");
+}
+
+#[test]
 fn a_clone_goes_on_from_the_committed_state() {
     requires!("terraform", "git");
     let env = env();
@@ -173,6 +184,10 @@ fn a_clone_goes_on_from_the_committed_state() {
     let created = opened(&env, STATE, "pw");
     // All that git ignores is gone, as in a clone.
     env.git(&["clean", "-qfdX"]);
+    assert_eq!(env.read_if(STATE), None);
+    // A look reads the committed copy, and restores nothing.
+    env.unfurl(["drift"]).succeeds().prints(&["No drift"]);
+    env.unfurl(["teardown", "--approve", "--dryrun"]).succeeds();
     assert_eq!(env.read_if(STATE), None);
     env.unfurl(["teardown", "--approve"]).succeeds();
     let destroyed = opened(&env, STATE, "pw");

@@ -143,3 +143,65 @@ fn wrong_inputs_are_named_before_anything_runs() {
         run.says(&[message]);
     }
 }
+
+#[test]
+fn a_module_that_is_an_artifact_gets_its_arguments_and_sets_attributes() {
+    requires!("terraform");
+    let text = ensemble(
+        "
+        artifact_types:
+          Module:
+            derived_from: unfurl.artifacts.TerraformModule
+            properties: {size: {type: integer, metadata: {input_match: true}, default: 3}}
+            interfaces:
+              Executable: {operations: {execute: {inputs: {word: {type: string}}}}}
+        node_types:
+          M:
+            derived_from: tosca.nodes.Root
+            attributes: {tout: {type: string, metadata: {output_match: true}}}
+        topology_template:
+          node_templates:
+            tf:
+              type: M
+              artifacts: {module: {type: Module, file: mod}}
+              interfaces:
+                defaults: {implementation: module, inputs: {word: hello}}
+                Standard: {operations: {configure: , delete: }}
+            plain:
+              type: tosca.nodes.Root
+              interfaces:
+                Standard:
+                  configure:
+                    implementation: Terraform
+                    inputs: {main: mod, arguments: {word: hi, size: 1}, tfvars: {size: 2}}
+                    outputs: {tout: told}
+        ",
+    );
+    let env = TerraformEnv::with_text(&text.build());
+    env.write(
+        "mod/main.tf",
+        "variable \"word\" {}\nvariable \"size\" {}\noutput \"tout\" { value = \"${var.word} ${var.size}\" }\n",
+    );
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let call = |node: &str| env.read(&format!("active/tasks/{node}/main.tmp.tf.json"));
+    for part in ["\"word\": \"hello\"", "\"size\": 3", "module.main.tout"] {
+        assert!(call("tf").contains(part), "{}", call("tf"));
+    }
+    // The input `tfvars` overrides `arguments`.
+    assert!(call("plain").contains("\"size\": 2"), "{}", call("plain"));
+    let again = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(again.all().contains("Nothing to do"), "{again}");
+    // An argument of the wrong type is found before the tool runs.
+    let text = env
+        .read("ensemble.yaml")
+        .replace("word: hello", "word: [1]");
+    env.write("ensemble.yaml", &text);
+    let run = env.unfurl(["deploy", "--approve"]);
+    assert_ne!(run.code, 0, "{run}");
+    run.says(&["word"]);
+    let text = env
+        .read("ensemble.yaml")
+        .replace("word: [1]", "word: hello");
+    env.write("ensemble.yaml", &text);
+    env.unfurl(["teardown", "--approve"]).succeeds();
+}
