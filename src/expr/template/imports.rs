@@ -24,7 +24,7 @@ const KEPT_NAMES: [&str; 5] = ["self", "loop", "tplfile", "tpldir", "tpldot"];
 #[derive(Debug, Clone, Default)]
 struct TemplatePlace {
     file: String,
-    /// The folder, from which relative imports start. It is empty for the top of the tree.
+    /// The folder, from which relative imports start; empty for the top of the tree.
     folder: String,
 }
 
@@ -41,7 +41,7 @@ struct Imports {
     values: Arc<BTreeMap<String, JinjaValue>>,
 }
 
-/// The imports of a renderer. It renders one document at a time.
+/// The imports of a renderer, which renders one document at a time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ImportState(Arc<Mutex<Imports>>);
 
@@ -197,7 +197,7 @@ fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// Returns the path that a relative one means. It begins with `..` if it leaves the tree.
+/// Returns the path that a relative one means. Paths that leave the tree begin with `..`.
 fn path_from(folder: &str, relative: &str) -> String {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {

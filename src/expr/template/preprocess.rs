@@ -334,7 +334,7 @@ fn assignment(inner: &str, body: &str, block: [&str; 2]) -> Option<String> {
 /// Translates a tag that imports a template. None for other tags.
 ///
 /// The engine shares all variables with imported templates, so tags without `with context` ask for a template that
-/// hides them.
+/// hides them. The engine also keeps what an included template sets, which `with` ends.
 fn import_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<String> {
     let [open, close] = block;
     let (start, end) = whitespace_control(inner);
@@ -356,14 +356,17 @@ fn import_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<S
         "include" => {
             let path = body.strip_suffix("ignore missing").unwrap_or(body);
             let rest = &body[path.len()..];
-            Some(format!("{start} include {} {rest} {end}", template(path)))
+            Some(format!(
+                "{start} with {close}{open} include {} {rest} {close}{open} endwith {end}",
+                template(path)
+            ))
         }
         "import_yaml" | "import_json" | "import_text" => {
             let (path, name) = body.rsplit_once(" as ")?;
             let format = format_of(inner)?;
             let name = name.trim();
             Some(format!(
-                "{start} set {name} | load_{format} {close}{open} include {} {close}{open} endset {close}{open} set {name} = {MUTABLE_FUNCTION}({name}) {end}",
+                "{start} set {name} | load_{format} {close}{open} with {close}{open} include {} {close}{open} endwith {close}{open} endset {close}{open} set {name} = {MUTABLE_FUNCTION}({name}) {end}",
                 template(path)
             ))
         }
