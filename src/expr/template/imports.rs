@@ -82,11 +82,9 @@ impl ImportState {
         if !is_isolated {
             return path;
         }
-        if !imports.isolated.contains_key(&path) {
-            let place = imports.last.clone();
-            imports.isolated.insert(path.clone(), place);
-        }
-        path + &ISOLATED.to_string()
+        let place = imports.last.clone();
+        imports.isolated.entry(path.clone()).or_insert(place);
+        format!("{path}{ISOLATED}")
     }
 
     /// Adds the functions whose calls are inserted into imports and imported templates.
@@ -170,11 +168,7 @@ pub(super) fn isolated_text(prepared: &str) -> String {
     text
 }
 
-/// Returns the name of a template, or a list of names, for an import without context.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine passes arguments by value"
-)]
+/// Returns the name of a template for an import without context. A list of names stays as it is.
 fn isolated_name(name: JinjaValue) -> JinjaValue {
     match name.as_str() {
         Some(name) => format!("{name}{ISOLATED}").into(),
