@@ -27,6 +27,7 @@ use super::document_functions::{self, StatementState};
 use super::engine::{environment, write_value};
 use super::error::filter_error;
 use super::header;
+use super::imports::{ImportState, isolated_text, plain_message, split_name};
 use super::key_order::with_sorted_keys;
 use super::mutable::MutableMaker;
 use super::ordered_maps::OrderedMaps;
@@ -83,6 +84,7 @@ pub struct DocumentRenderer {
     /// The names that all documents have, and those of functions.
     globals: Arc<BTreeSet<String>>,
     variables: Arc<Variables>,
+    imports: ImportState,
 }
 
 /// The text of a rendered document and its sensitivity.
@@ -132,12 +134,23 @@ impl DocumentRenderer {
         let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_recursion_limit(DEPTH);
         environment.set_formatter(format);
-        environment.set_path_join_callback(|name, parent| resolve_include(name, parent).into());
+        let imports = ImportState::default();
+        let resolver = imports.clone();
+        environment.set_path_join_callback(move |name, _| resolver.resolve(name).into());
+        imports.add_functions(&mut environment);
         document_functions::add(&mut environment);
         let loader = Arc::clone(library);
-        environment.set_loader(move |path| {
+        environment.set_loader(move |name| {
+            let (path, is_isolated) = split_name(name);
             let text = loader.load(path).map_err(filter_error)?;
-            Ok(text.map(|text| prepare_text(&text)))
+            let prepared = text.map(|text| prepare_text(&text));
+            Ok(prepared.map(|text| {
+                if is_isolated {
+                    isolated_text(&text)
+                } else {
+                    text
+                }
+            }))
         });
         add_filters(&mut environment, library);
         let calls = LibraryModule {
@@ -159,6 +172,7 @@ impl DocumentRenderer {
             environment,
             globals,
             variables,
+            imports,
         }
     }
 
@@ -209,11 +223,13 @@ impl DocumentRenderer {
         let _run = tracker.begin_evaluation();
         let outer = tracker.begin_notes();
         let give = |value: &Value| self.variables.engine_value(LazyValue::Value(value.clone()));
-        let values = values
+        let given = values
             .iter()
             .map(|(name, value)| (name.to_string(), give(value)));
+        let given = Arc::new(given.collect());
+        self.imports.begin(name, values, &given);
         let context = DocumentVariables {
-            values: values.collect(),
+            values: given,
             globals: Arc::clone(&self.globals),
             variables: Arc::clone(&self.variables),
         };
@@ -277,24 +293,6 @@ fn prepare_text(text: &str) -> String {
     prepare_source(Backslashes::Escape, text, &Delimiters::default()).into_owned()
 }
 
-/// Resolves an included path. A path that begins with dots is relative to the template that names it.
-fn resolve_include(name: &str, parent: &str) -> String {
-    let name = name.strip_prefix("salt://").unwrap_or(name);
-    if !name.starts_with("./") && !name.starts_with("../") {
-        return name.to_owned();
-    }
-    let mut parts: Vec<&str> = parent.split('/').collect();
-    parts.pop();
-    for part in name.split('/') {
-        match part {
-            "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
-}
-
 /// Writes a result into the argument that a function or filter changes, and returns that.
 fn change_argument(
     state: &State<'_, '_>,
@@ -336,7 +334,7 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
 
 /// The variables of one document. Lookups of undefined variables are noted for the error message.
 struct DocumentVariables {
-    values: BTreeMap<String, JinjaValue>,
+    values: Arc<BTreeMap<String, JinjaValue>>,
     /// The names that all documents have, and those of functions.
     globals: Arc<BTreeSet<String>>,
     variables: Arc<Variables>,
@@ -403,9 +401,10 @@ fn document_error(error: &JinjaError, notes: RenderNotes) -> DocumentError {
             .detail()
             .map_or_else(|| kind.to_string(), str::to_owned),
     };
+    let template = innermost.name().or_else(|| error.name());
     DocumentError {
-        problem,
-        template: innermost.name().or_else(|| error.name()).map(str::to_owned),
+        problem: plain_message(&problem),
+        template: template.map(|name| split_name(name).0.to_owned()),
         line: innermost.line().or_else(|| error.line()),
     }
 }

@@ -23,6 +23,9 @@ pub(super) fn add_mutable(environment: &mut Environment<'_>) {
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function(STATEMENT_FUNCTION, statement);
     environment.add_function("odict", ordered_map);
+    environment.add_function("raise", |message: String| -> Result<JinjaValue> {
+        Err(filter_error(message))
+    });
     environment.add_test("list", |value: &JinjaValue| {
         value.kind() == ValueKind::Seq && !value.is_tuple()
     });

@@ -25,3 +25,15 @@ pub(super) const VARIADIC_FUNCTION: &str = "__variadic";
 
 /// The filter that evaluates the operator `%`.
 pub(super) const REMAINDER_FILTER: &str = "__remainder";
+
+/// The name of the function that marks the name of a template as imported without context. `preprocess` inserts the calls.
+pub(super) const ISOLATED_FUNCTION: &str = "__isolated";
+
+/// The name of the function that tells whether an imported template has to hide a name. `imports` inserts the calls.
+pub(super) const HIDES_FUNCTION: &str = "__hides";
+
+/// The name of the function that gives a variable of the document. `imports` inserts the calls.
+pub(super) const OUTER_FUNCTION: &str = "__outer";
+
+/// The name of the function that gives the place of an imported template. `imports` inserts the calls.
+pub(super) const PLACE_FUNCTION: &str = "__place";

@@ -18,6 +18,7 @@ mod engine;
 mod engine_panic;
 mod error;
 mod header;
+mod imports;
 mod inserted_names;
 mod key_order;
 mod lazy_object;

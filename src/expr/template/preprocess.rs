@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::delimiters::{Delimiters, TagFinder, TagKind, expression_length, string_length};
 use super::inserted_names::{
-    CHANGING_FUNCTIONS, CHECK_FUNCTION, COUNT_FUNCTION, ITEMS_FUNCTION, MUTABLE_FUNCTION,
-    STATEMENT_FUNCTION,
+    CHANGING_FUNCTIONS, CHECK_FUNCTION, COUNT_FUNCTION, ISOLATED_FUNCTION, ITEMS_FUNCTION,
+    MUTABLE_FUNCTION, STATEMENT_FUNCTION,
 };
 use super::operators::rewrite_operators;
 use super::variadic::rewrite_macros;
@@ -64,7 +64,7 @@ fn prepare_rewritten<'a>(
     let contains = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let binds = || {
         contains(&[
-            "set", "for", "with", "macro", "block", "import_", "load_", "do",
+            "set", "for", "with", "macro", "block", "import", "load_", "do",
         ])
     };
     let is_plain = !text.contains(block[0].as_str()) || !binds();
@@ -268,7 +268,7 @@ impl TemplateScanner<'_> {
             return None;
         }
         self.load_tag(inner, name, body)
-            .or_else(|| salt_tag(inner, name, body, self.block))
+            .or_else(|| import_tag(inner, name, body, self.block))
     }
 
     /// Translates a `do` statement: the engine accepts only a call, Jinja2 accepts any expression.
@@ -331,23 +331,61 @@ fn assignment(inner: &str, body: &str, block: [&str; 2]) -> Option<String> {
     ))
 }
 
-/// Translates a tag of Salt. None for other tags.
-fn salt_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<String> {
+/// Translates a tag that imports a template. None for other tags.
+///
+/// The engine shares all variables with imported templates, so tags without `with context` ask for a template that
+/// hides them. The engine also keeps what an included template sets, which `with` ends.
+fn import_tag(inner: &str, name: &str, body: &str, block: [&str; 2]) -> Option<String> {
     let [open, close] = block;
     let (start, end) = whitespace_control(inner);
+    let (body, shares) = without_context_words(body, name == "include");
+    let template = |path: &str| {
+        if shares {
+            path.trim().to_owned()
+        } else {
+            format!("{ISOLATED_FUNCTION}({})", path.trim())
+        }
+    };
     match name {
+        "import" | "from" => {
+            let word = if name == "import" { " as " } else { " import " };
+            let path = &body[..expression_length(body, word)];
+            let rest = body.get(path.len()..).filter(|rest| !rest.is_empty())?;
+            Some(format!("{start} {name} {}{rest} {end}", template(path)))
+        }
+        "include" => {
+            let path = body.strip_suffix("ignore missing").unwrap_or(body);
+            let rest = &body[path.len()..];
+            Some(format!(
+                "{start} with {close}{open} include {} {rest} {close}{open} endwith {end}",
+                template(path)
+            ))
+        }
         "import_yaml" | "import_json" | "import_text" => {
-            let body = body.trim_end_matches("with context").trim_end();
             let (path, name) = body.rsplit_once(" as ")?;
             let format = format_of(inner)?;
             let name = name.trim();
             Some(format!(
-                "{start} set {name} | load_{format} {close}{open} include {} {close}{open} endset {close}{open} set {name} = {MUTABLE_FUNCTION}({name}) {end}",
-                path.trim()
+                "{start} set {name} | load_{format} {close}{open} with {close}{open} include {} {close}{open} endwith {close}{open} endset {close}{open} set {name} = {MUTABLE_FUNCTION}({name}) {end}",
+                template(path)
             ))
         }
         _ => None,
     }
+}
+
+/// Removes `with context` or `without context` from the end of a tag. The flag is true if the template that is
+/// imported sees all variables.
+fn without_context_words(body: &str, shares: bool) -> (&str, bool) {
+    let Some(rest) = body.strip_suffix("context").map(str::trim_end) else {
+        return (body, shares);
+    };
+    for (word, shares) in [(" without", false), (" with", true)] {
+        if let Some(rest) = rest.strip_suffix(word) {
+            return (rest.trim_end(), shares);
+        }
+    }
+    (body, shares)
 }
 
 /// Returns the signs at the start and the end of a tag that remove white space around the tag.

@@ -187,20 +187,33 @@ impl Inventory {
             }
         }
         if !is_known || matcher.is_wild(text) {
-            let others = others.iter().map(|other| Arc::from(other.as_str()));
-            for name in self.hosts().cloned().chain(others) {
-                if matcher.matches(&name)? {
-                    found.push(name);
-                }
-            }
+            found.extend(self.matching_hosts(&matcher, others)?);
         }
         let mut known: HashSet<Arc<str>, Fold> = HashSet::default();
         found.retain(|name| known.insert(Arc::clone(name)));
         let is_name = !is_known && found.is_empty() && !matcher.is_wild(text);
         if is_name {
-            return Ok(None);
+            // Without a group of that name, brackets are a set of characters: `h[12]` is `h1` and `h2`.
+            let found = self.matching_hosts(&Matcher::new(part)?, others)?;
+            let is_set = subscript.is_some() && !found.is_empty();
+            return Ok(is_set.then_some(found));
         }
         apply_subscript(found, subscript, part).map(Some)
+    }
+
+    fn matching_hosts(
+        &self,
+        matcher: &Matcher,
+        others: &[String],
+    ) -> Result<Vec<Arc<str>>, HostPatternError> {
+        let others = others.iter().map(|other| Arc::from(other.as_str()));
+        let mut found = Vec::new();
+        for name in self.hosts().cloned().chain(others) {
+            if matcher.matches(&name)? {
+                found.push(name);
+            }
+        }
+        Ok(found)
     }
 
     fn listed_hosts(&self, group: &str) -> Result<Vec<Arc<str>>, HostPatternError> {
@@ -356,7 +369,8 @@ mod tests {
 
     fn select(patterns: &[&str]) -> String {
         let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
-        match inventory().select_hosts(&patterns, &["other".to_owned()]) {
+        let others = ["other", "h1", "h2", "h3"].map(str::to_owned);
+        match inventory().select_hosts(&patterns, &others) {
             Ok(hosts) => hosts.join(" "),
             Err(error) => error.to_string(),
         }
@@ -384,6 +398,7 @@ mod tests {
             select(&["web[12]"]),
             "`web[12]` has an index for 3 hosts; the first has the index 0"
         );
+        assert_eq!(select(&["h[12]"]), "h1 h2");
         assert_eq!(select(&["~(web|alo).*[1e]"]), "web1 alone");
         assert_eq!(select(&["ungrouped"]), "alone");
     }

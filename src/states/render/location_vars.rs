@@ -5,11 +5,6 @@ use crate::value::{Map, Value};
 /// The variables that describe the location of a template, such as `sls`, `slspath` and `tpldir`.
 pub(super) fn template_location_vars(sls: &str, path: &str) -> Map {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let root = path
-        .split('/')
-        .next()
-        .filter(|_| !folder.is_empty())
-        .unwrap_or(".");
     let words = [
         ("sls", sls.to_owned()),
         ("slspath", folder.to_owned()),
@@ -23,7 +18,6 @@ pub(super) fn template_location_vars(sls: &str, path: &str) -> Map {
             if folder.is_empty() { "." } else { folder }.to_owned(),
         ),
         ("tpldot", folder.replace('/', ".")),
-        ("tplroot", root.to_owned()),
     ];
     words
         .into_iter()

@@ -40,8 +40,8 @@ fn given(expression: &str) -> String {
 
 #[test]
 fn words_say_where_a_template_is() {
-    let template = "a:\n  test.nop:\n    - name: \"{{ sls }}|{{ slspath }}|{{ sls_path }}|{{ tpldir }}|{{ tplfile }}|{{ tplroot }}|{{ saltenv }}|{{ opts.id }}\"\n";
-    assert_eq!(names(template), ["d.main|d|d|d|d/main.sls|d|base|web-1"]);
+    let template = "a:\n  test.nop:\n    - name: \"{{ sls }}|{{ slspath }}|{{ sls_path }}|{{ tpldir }}|{{ tplfile }}|{{ saltenv }}|{{ opts.id }}\"\n";
+    assert_eq!(names(template), ["d.main|d|d|d|d/main.sls|base|web-1"]);
 }
 
 #[test]

@@ -1,0 +1,4 @@
+{% from 'lib.jinja' import nothing %}
+a:
+  test.nop:
+    - v: {{ nothing is defined }}

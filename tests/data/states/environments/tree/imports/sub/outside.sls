@@ -1,0 +1,3 @@
+{% from '../../x.jinja' import here %}
+a:
+  test.nop

@@ -1,0 +1,3 @@
+{% from 'other/far.jinja' import here with context %}
+a:
+  test.nop
