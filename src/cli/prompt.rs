@@ -32,6 +32,10 @@ pub(super) enum AnswerSource {
     Terminal,
 }
 
+/// This process has no terminal at which questions could be asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NoTerminal;
+
 /// A function that writes a question to one stream and reads the answer from another.
 pub(super) type AskFn = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<Answer>;
 
@@ -61,25 +65,23 @@ pub(super) fn yes_or_no(
 
 /// Asks for a line of text at the terminal of this process, as the standard input has something else.
 ///
-/// The line is not shown while typed if `hidden` is set. `None` without a terminal. The inner value is that of
-/// [`line()`].
+/// The line is not shown while typed if `hidden` is set. None after an interruption or at the end of the input.
 pub(super) fn terminal_line(
     question: &str,
     hidden: bool,
     interrupts: &Interrupts,
-) -> Option<Option<String>> {
-    let mut device = terminal::open_device()?;
+) -> Result<Option<String>, NoTerminal> {
+    let mut device = terminal::open_device().ok_or(NoTerminal)?;
     let _paused = pause_display();
     let _hidden = hidden.then(|| InputMode::hidden_on(&device));
-    device
-        .write_all(escape_controls(question).as_bytes())
-        .ok()?;
+    let shown = device.write_all(escape_controls(question).as_bytes());
+    shown.map_err(|_| NoTerminal)?;
     let answer = wait_for_answer(interrupts, move || {
         let mut line = Zeroizing::new(String::with_capacity(LINE_CAPACITY));
         let read = BufReader::new(device).read_line(&mut line);
         read.is_ok_and(|read| read > 0).then_some(line)
     });
-    Some(answer.map(|line| line.trim_end_matches(['\r', '\n']).to_owned()))
+    Ok(answer.map(|line| line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
 /// Asks for a line of text.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::cli::args::host::{HostChoice, HostConnection, HostOptions, HostOrder};
 use crate::cli::output::{Context, Output};
-use crate::cli::prompt::{self, AnswerSource};
+use crate::cli::prompt::{self, AnswerSource, NoTerminal};
 use crate::cli::request::session::home;
 use crate::diagnostic::Sources;
 use crate::fleet::hosts::FleetHosts;
@@ -111,11 +111,13 @@ impl HostConnection {
         let mut ask = |question: &str| {
             let interrupts = Interrupts::default();
             let at_terminal = match source {
-                AnswerSource::Stdin => None,
+                AnswerSource::Stdin => Err(NoTerminal),
                 AnswerSource::Terminal => prompt::terminal_line(question, true, &interrupts),
             };
             let on_stdin = || prompt::line(question, true, &interrupts, &cx.output);
-            at_terminal.unwrap_or_else(on_stdin).map(Secret::new)
+            at_terminal
+                .unwrap_or_else(|NoTerminal| on_stdin())
+                .map(Secret::new)
         };
         let sources = self.passwords.sources();
         let env = Env::of_this_process();

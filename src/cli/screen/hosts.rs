@@ -74,7 +74,7 @@ impl<'a> HostScreen<'a> {
         if self.reads_stdin {
             return prompt::line(question, hidden, &self.interrupts, self.output);
         }
-        prompt::terminal_line(question, hidden, &self.interrupts).flatten()
+        prompt::terminal_line(question, hidden, &self.interrupts).unwrap_or(None)
     }
 
     /// Prints the progress of transfers, unless it was printed a moment ago.

@@ -310,7 +310,8 @@ fn a_socks_client_reaches_through_a_host_what_the_host_reaches() {
         for _ in 0..2 {
             let (mut socket, _) = listener.accept().unwrap();
             let mut request = [0; 1024];
-            socket.read(&mut request).unwrap();
+            let read = socket.read(&mut request).unwrap();
+            assert!(read > 0);
             let text = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
             socket.write_all(text).unwrap();
         }
