@@ -413,10 +413,12 @@ fn a_missing_top_file_and_an_unsuitable_host_are_explained() {
     env.write("states/main.sls", "a: {test.nop: []}\n");
     let run = env.unfurl(["state", "test"]).exits(1);
     run.prints(&["No states are assigned to this host: there is no top file (`top.sls`)"]);
-    env.unfurl(["shell", "@local"]).exits(1).says(&[
-        "this command logs in to a host over SSH, but `@local` is not reached over SSH",
-        "`unfurl run -H @local -- COMMAND` runs a command there",
-    ]);
+    env.unfurl(["forward", "@local", "-L", "1:x:1"])
+        .exits(1)
+        .says(&[
+            "this command logs in to a host over SSH, but `@local` is not reached over SSH",
+            "`unfurl run -H @local -- COMMAND` runs a command there",
+        ]);
     let run = env
         .unfurl(["state", "test", "nginx.tuned", "-H", "@local"])
         .exits(1);

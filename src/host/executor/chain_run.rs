@@ -795,17 +795,13 @@ mod tests {
             time_limit: None,
         };
         let request = ActionRequest::local(Action::Put(put));
-        let to = BecomeUser {
-            user: "root".to_owned(),
-            password: None,
-        };
-        let mut run = chain(vec![ChainExecutor::Sudo(to)]).begin(request, start());
+        let mut run = chain(vec![ChainExecutor::Chroot("/srv".into())]).begin(request, start());
         let ChainProgress::Finished(result) = run.step(None, Instant::now()) else {
             panic!("it must have ended");
         };
         insta::assert_snapshot!(
             result.exit(),
-            @"`sudo` cannot transfer files, only run commands: transfer the file as the login user, then move it with a command"
+            @"`chroot` cannot transfer files, only run commands: transfer the file as the login user, then move it with a command"
         );
     }
 }

@@ -9,7 +9,10 @@ use std::sync::Arc;
 
 use super::call::{CallResult, TemplateCall};
 use super::map_merge::{merge_values, value_at_path};
-use super::{dig_functions, host_functions, machine_functions, random_functions, tree_functions};
+use super::{
+    dig_functions, file_system_functions, host_functions, machine_functions, random_functions,
+    tree_functions,
+};
 use crate::states::grains::SALT_VERSION;
 use crate::states::{BASE_ENV, refuse};
 use crate::text::Glob;
@@ -116,6 +119,7 @@ fn all() -> impl Iterator<Item = &'static (&'static str, TemplateFn)> {
         FUNCTIONS,
         tree_functions::FUNCTIONS,
         machine_functions::FUNCTIONS,
+        file_system_functions::FUNCTIONS,
         host_functions::FUNCTIONS,
         dig_functions::FUNCTIONS,
         random_functions::FUNCTIONS,

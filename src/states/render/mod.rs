@@ -9,6 +9,7 @@ mod call;
 mod dialect_tests;
 mod dig_functions;
 mod entry_filters;
+mod file_system_functions;
 mod filters;
 mod functions;
 mod host_functions;

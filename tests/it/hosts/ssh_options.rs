@@ -90,7 +90,7 @@ fn a_host_with_other_algorithms_only_is_reached_with_the_program_ssh() {
         "states/s.sls",
         &format!("{}:\n  file.managed:\n  - contents: x\n", path("state")),
     );
-    unfurl(&["state", "apply", "s"]).succeeds();
+    unfurl(&["state", "apply", "s", "--approve"]).succeeds();
     assert_eq!(fs::read_to_string(path("state")).unwrap(), "x\n");
     // The rules for host keys stay the same.
     fs::write(sshd.path("known_hosts"), "").unwrap();
