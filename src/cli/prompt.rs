@@ -27,8 +27,7 @@ const LINE_CAPACITY: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerSource {
     Stdin,
-    /// The terminal of this process, because a command gets the standard input. Without a terminal, the first lines of
-    /// the standard input are answers.
+    /// The terminal of this process, because a command gets the standard input.
     Terminal,
 }
 
@@ -76,12 +75,8 @@ pub(super) fn terminal_line(
     let _hidden = hidden.then(|| InputMode::hidden_on(&device));
     let shown = device.write_all(escape_controls(question).as_bytes());
     shown.map_err(|_| NoTerminal)?;
-    let answer = wait_for_answer(interrupts, move || {
-        let mut line = Zeroizing::new(String::with_capacity(LINE_CAPACITY));
-        let read = BufReader::new(device).read_line(&mut line);
-        read.is_ok_and(|read| read > 0).then_some(line)
-    });
-    Ok(answer.map(|line| line.trim_end_matches(['\r', '\n']).to_owned()))
+    let answer = wait_for_answer(interrupts, move || read_answer(&mut BufReader::new(device)));
+    Ok(answer.map(|line| without_line_end(&line)))
 }
 
 /// Asks for a line of text.
@@ -97,15 +92,11 @@ pub(super) fn line(
     let _paused = pause_display();
     let _hidden = (hidden && std::io::stdin().is_terminal()).then(InputMode::hidden);
     output.print_stderr(question);
-    let answer = wait_for_answer(interrupts, || {
-        let mut line = Zeroizing::new(String::with_capacity(LINE_CAPACITY));
-        let read = std::io::stdin().lock().read_line(&mut line);
-        read.is_ok_and(|read| read > 0).then_some(line)
-    });
+    let answer = wait_for_answer(interrupts, || read_answer(&mut std::io::stdin().lock()));
     if answer.is_none() {
         output.print_stderr("\n");
     }
-    Some(answer?.trim_end_matches(['\r', '\n']).to_owned())
+    Some(without_line_end(&answer?))
 }
 
 /// Asks for a passphrase without showing it. None without a terminal.
@@ -116,10 +107,19 @@ pub(super) fn passphrase(question: &str) -> Option<String> {
     let _paused = pause_display();
     let _hidden = InputMode::hidden();
     EscapedStderr.write_all(question.as_bytes()).ok()?;
-    let mut line = String::new();
-    let read = std::io::stdin().lock().read_line(&mut line);
-    let line = line.trim_end_matches(['\r', '\n']).to_owned();
+    let line = read_answer(&mut std::io::stdin().lock())?;
+    Some(without_line_end(&line))
+}
+
+/// Reads a line. None at the end of the input.
+fn read_answer(input: &mut impl BufRead) -> Option<Zeroizing<String>> {
+    let mut line = Zeroizing::new(String::with_capacity(LINE_CAPACITY));
+    let read = input.read_line(&mut line);
     read.is_ok_and(|read| read > 0).then_some(line)
+}
+
+fn without_line_end(line: &str) -> String {
+    line.trim_end_matches(['\r', '\n']).to_owned()
 }
 
 /// Asks on a separate thread and waits for the answer. None after an interruption.

@@ -3,7 +3,6 @@
 //! [`InteractiveSession`] runs its own single-threaded runtime. `fleet::hosts` asks for passwords
 //! and calls it.
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
@@ -70,29 +69,27 @@ impl InteractiveSession {
 
     /// Opens the login shell of the user on the host and waits for its end.
     ///
-    /// If the standard input is a terminal, the shell gets a terminal of the given `kind`.
-    /// Otherwise the shell reads the standard input of this process. `command` returns a command that the login shell
-    /// runs instead, with a terminal or without one.
+    /// The shell gets a terminal of the given `kind`, for which the standard input must be a terminal. Without a `kind`, the
+    /// shell reads the standard input of this process. The login shell runs `command` instead, if there is one.
     pub fn shell(
         &self,
         host: &Arc<Destination>,
-        kind: &str,
-        command: Option<&dyn Fn(bool) -> String>,
+        kind: Option<&str>,
+        command: Option<String>,
     ) -> Exit {
-        let is_terminal = std::io::stdin().is_terminal();
         let shell = async {
             let (output, output_done) = open_output(StandardStream::Stdout);
             let (errors, errors_done) = open_output(StandardStream::Stderr);
             let terminal = Terminal {
-                kind: is_terminal.then(|| kind.to_owned()),
+                kind: kind.map(str::to_owned),
                 size: watch_terminal_size(),
                 input: Box::new(read_keyboard()),
                 output: Box::new(output),
                 errors: Some(Box::new(errors)),
-                command: command.map(|command| command(is_terminal)),
+                command,
             };
             // The terminal leaves raw mode when this guard is dropped, even after a panic.
-            let raw = is_terminal.then(InputMode::raw).flatten();
+            let raw = kind.and_then(|_| InputMode::raw());
             let exit = self.pool.shell(host, terminal).await;
             // The last output of the shell is shown before anything else.
             output_done.await.ok();

@@ -21,7 +21,7 @@ use super::stdin_reader::ProgramInputSource;
 use crate::host::{
     Action, ActionRequest, ActionResult, CallControl, ChainContext, ChainProgress, ChainRun,
     Command, ConnectionPool, ExecutorChain, Exit, Location, Program, RunOutput, StopLevel, Stream,
-    UnhandledPolicy,
+    TransferAmount, UnhandledPolicy,
 };
 use crate::system::env::Env;
 use crate::system::machine;
@@ -230,12 +230,13 @@ impl RequestExecutor {
             }
             None => (None, None),
         };
-        let (amounts, mut progress) = mpsc::channel(MAX_QUEUED_PIECES);
         let is_transfer = matches!(request.action, Action::Put(_) | Action::Get(_));
+        let reports = is_transfer && self.output.has_echo;
+        let (amounts, progress) = reports.then(|| mpsc::channel(MAX_QUEUED_PIECES)).unzip();
         let call = CallControl {
             stop: stopped,
             output_sender: pieces,
-            progress_sender: (is_transfer && self.output.has_echo).then_some(amounts),
+            progress_sender: amounts,
             program_input: reads_program_input(&request.action).then(|| self.program_input.spool()),
         };
         let showing = async {
@@ -244,9 +245,8 @@ impl RequestExecutor {
             }
         };
         let reporting = async {
-            while let Some(amount) = progress.recv().await {
-                // The receiver is gone while the runner is being dropped.
-                self.results.send(RunnerEvent::Progress(id, amount)).ok();
+            if let Some(progress) = progress {
+                self.report_progress(id, progress).await;
             }
         };
         let performing = async {
@@ -258,6 +258,14 @@ impl RequestExecutor {
         tokio::select! {
             result = performing => result,
             never = forward_cancellation(ends, stop) => match never {},
+        }
+    }
+
+    /// Reports the amounts that a transfer has copied.
+    async fn report_progress(&self, id: u64, mut amounts: mpsc::Receiver<TransferAmount>) {
+        while let Some(amount) = amounts.recv().await {
+            // The receiver is gone while the runner is being dropped.
+            self.results.send(RunnerEvent::Progress(id, amount)).ok();
         }
     }
 }

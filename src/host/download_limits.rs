@@ -53,11 +53,6 @@ impl DownloadLimits {
         Ok(())
     }
 
-    /// Notes the size of files that will be copied.
-    pub(super) fn expect(&self, size: u64) {
-        self.progress.expect(size);
-    }
-
     fn too_large(&self, path: &str) -> Error {
         Error::TooLarge {
             path: path.to_owned(),

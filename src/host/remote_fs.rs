@@ -27,7 +27,7 @@ impl<'a> RemoteFs<'a> {
     }
 
     /// Returns the counters of the transfer.
-    pub(super) fn progress(&self) -> &TransferProgress {
+    pub(super) fn progress(&self) -> &Arc<TransferProgress> {
         match self {
             Self::Sftp(sftp) => sftp.progress(),
             Self::Shell(programs) => programs.progress(),

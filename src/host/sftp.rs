@@ -83,7 +83,7 @@ impl Sftp {
         })
     }
 
-    pub(super) fn progress(&self) -> &TransferProgress {
+    pub(super) fn progress(&self) -> &Arc<TransferProgress> {
         &self.progress
     }
 

@@ -132,7 +132,7 @@ impl<'a> ShellFs<'a> {
         }
     }
 
-    pub(super) fn progress(&self) -> &TransferProgress {
+    pub(super) fn progress(&self) -> &Arc<TransferProgress> {
         &self.progress
     }
 
@@ -363,7 +363,7 @@ impl<'a> ShellFs<'a> {
             input,
             lease,
         } = shell;
-        let source = flow.source.map(|source| (source, self.progress()));
+        let source = flow.source.map(|source| (source, &*self.progress));
         let feeding = send_input(input, loader_input(text), (source, flow.offset));
         let reading = read_output(channel_io, (flow.into, flow.offset), path);
         let (input_result, output) = tokio::join!(feeding, reading);

@@ -2,7 +2,8 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use fast_socks5::server::{Socks5ServerProtocol, SocksServerError};
+use fast_socks5::server::Socks5ServerProtocol;
+use fast_socks5::server::states::CommandRead;
 use fast_socks5::util::target_addr::TargetAddr;
 use fast_socks5::{ReplyError, Socks5Command};
 use tokio::net::TcpStream;
@@ -27,23 +28,22 @@ pub(super) async fn serve(connection: &Connection, socket: TcpStream) {
         return;
     };
     if !matches!(command, Socks5Command::TCPConnect) {
-        reply(protocol.reply_error(&ReplyError::CommandNotSupported)).await;
-        return;
+        return refuse(protocol, ReplyError::CommandNotSupported).await;
     }
     let (name, port) = match target {
         TargetAddr::Ip(address) => (address.ip().to_string(), address.port()),
         TargetAddr::Domain(name, port) => (name, port),
     };
     let Ok(channel) = connection.open_tcp_channel(&name, port).await else {
-        reply(protocol.reply_error(&ReplyError::HostUnreachable)).await;
-        return;
+        return refuse(protocol, ReplyError::HostUnreachable).await;
     };
-    if let Some(socket) = reply(protocol.reply_success(REPLY_ADDRESS)).await {
+    if let Ok(socket) = protocol.reply_success(REPLY_ADDRESS).await {
         pipe_channel(channel, socket).await;
     }
 }
 
-/// Sends a reply. Nothing is returned if the client is gone.
-async fn reply<T>(sending: impl Future<Output = Result<T, SocksServerError>>) -> Option<T> {
-    sending.await.ok()
+/// Tells a client why there is no connection.
+async fn refuse(protocol: Socks5ServerProtocol<TcpStream, CommandRead>, reason: ReplyError) {
+    // The client may already be gone.
+    protocol.reply_error(&reason).await.ok();
 }

@@ -88,7 +88,7 @@ pub(super) async fn transfer_remotely(
     };
     let programs = ShellFs::new(transport, login, &progress);
     let result = tokio::select! {
-        result = transfer(&remote_fs, &programs, action, &progress) => result,
+        result = transfer(&remote_fs, &programs, action) => result,
         never = progress.report(call.progress_sender.take()) => match never {},
         () = wait_for_stop(&mut call.stop, StopLevel::Gently) => Err(Error::Exit(Exit::Cancelled)),
         () = &mut too_long => Err(Error::Exit(Exit::TimedOut)),
@@ -141,11 +141,10 @@ async fn transfer(
     remote_fs: &RemoteFs<'_>,
     programs: &ShellFs<'_>,
     action: &Action,
-    progress: &Arc<TransferProgress>,
 ) -> Result<TransferCount, Error> {
     match action {
         Action::Put(put) => upload(remote_fs, programs, put).await,
-        Action::Get(get) => download(remote_fs, get, progress).await,
+        Action::Get(get) => download(remote_fs, get).await,
         Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
             Ok(TransferCount::default())
         }
@@ -313,13 +312,12 @@ async fn upload_folder(
     Ok(count)
 }
 
-async fn download(
-    remote_fs: &RemoteFs<'_>,
-    get: &Get,
-    progress: &Arc<TransferProgress>,
-) -> Result<TransferCount, Error> {
+async fn download(remote_fs: &RemoteFs<'_>, get: &Get) -> Result<TransferCount, Error> {
     let source = from_home(&get.source);
-    let limits = Arc::new(DownloadLimits::new(get.max_bytes, Arc::clone(progress)));
+    let limits = Arc::new(DownloadLimits::new(
+        get.max_bytes,
+        Arc::clone(remote_fs.progress()),
+    ));
     let paths = expand_remote(remote_fs, source, &limits).await?;
     if let [path] = paths.as_slice()
         && path == source
@@ -349,13 +347,13 @@ async fn download_path(
         });
     };
     if let TransferKind::File { mode, size } = kind {
-        limits.expect(size);
+        remote_fs.progress().expect(size);
         let place = local_target(target, file_name(source));
         let bytes = download_file(remote_fs, (source, &place), mode, (get, limits)).await?;
         return Ok(TransferCount::of_file(bytes));
     }
     let items = walk_remote(remote_fs, source, limits).await?;
-    limits.expect(total_size(&items));
+    remote_fs.progress().expect(total_size(&items));
     for item in items
         .iter()
         .filter(|item| item.kind == TransferKind::Folder)

@@ -16,7 +16,7 @@ use super::ssh::{ConnectFailure, KILL_TIMEOUT, Lease, OpenShell, ShellPlace, dis
 use super::ssh_program::{SSH_PROGRAM, ssh_words};
 use super::{CapturedOutput, ConnectionPool, Destination, Exit, Location, Route};
 use crate::system::limit_hints::start_problem;
-use crate::text::quote_word;
+use crate::text::quote_words;
 
 /// The type, width and height of a command's terminal, and its modes.
 ///
@@ -220,8 +220,8 @@ impl Transport {
             return START_COMMAND.to_owned();
         }
         let words = entry_words(&self.container_command, pty);
-        let all = words.iter().map(String::as_str).chain(START_ARGV);
-        format!("exec {}", all.map(quote_word).collect::<Vec<_>>().join(" "))
+        let start = quote_words(START_ARGV);
+        format!("exec {} {start}", quote_words(words))
     }
 
     /// Starts the shell with a program of the local machine, or on that machine. A container has no terminal there.

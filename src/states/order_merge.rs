@@ -21,7 +21,7 @@ pub struct SharedState {
     pub label: String,
     /// The machines with this state, each with the position in its [`LowData::order`].
     pub positions: Vec<(usize, usize)>,
-    /// Whether the state cannot notice what other machines do, on all machines that have it.
+    /// True if the state cannot notice what other machines do, on all machines that have it.
     pub is_self_contained: bool,
 }
 

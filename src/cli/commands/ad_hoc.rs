@@ -31,12 +31,7 @@ pub(in crate::cli) fn run_ad_hoc(
     hosts: &HostOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    let source = if task.reads_program_input() {
-        AnswerSource::Terminal
-    } else {
-        AnswerSource::Stdin
-    };
-    let known = hosts.fleet_hosts(source, cx)?;
+    let known = hosts.fleet_hosts(answer_source(Some(&task)), cx)?;
     let configured: Vec<&ExecutorConfiguration> = known.executors.iter().collect();
     let chain = hosts.chain(&configured, &cx.output)?;
     let request = TasksRequest {
@@ -61,15 +56,18 @@ pub(in crate::cli) fn perform_shown(
     format: HostOutput,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    let mut screen = HostScreen::new(&cx.output, format, request.interrupts.clone());
-    if request
-        .command
-        .as_ref()
-        .is_some_and(AdHocTask::reads_program_input)
-    {
-        screen = screen.without_stdin();
-    }
+    let screen = HostScreen::new(&cx.output, format, request.interrupts.clone());
+    let mut screen = screen.answered_from(answer_source(request.command.as_ref()));
     let report = perform(request, &mut screen)?;
     screen.end(&report);
     Ok(report.exit_code)
+}
+
+/// Returns the source of answers: a command may get the standard input.
+fn answer_source(task: Option<&AdHocTask>) -> AnswerSource {
+    if task.is_some_and(AdHocTask::reads_program_input) {
+        AnswerSource::Terminal
+    } else {
+        AnswerSource::Stdin
+    }
 }

@@ -52,8 +52,9 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Fa
             cx.output.print_stderr(&forward_line(forward, port, host));
         }
     };
-    open_session(&args.host, AnswerSource::Stdin, cx)
-        .and_then(|session| Ok(session.forward(&forwards, &mut on_open)?))
+    let known = args.host.fleet_hosts(AnswerSource::Stdin, cx)?;
+    let session = open_session(&args.host, &known, AnswerSource::Stdin, cx)?;
+    Ok(session.forward(&forwards, &mut on_open)?)
 }
 
 /// Returns the line that announces an open tunnel.

@@ -34,31 +34,33 @@ pub(in crate::cli) struct SingleHostArgs {
 
 impl SingleHostArgs {
     /// Returns the hosts that the options name.
-    fn fleet_hosts(&self, source: AnswerSource, cx: &Context) -> Result<Rc<FleetHosts>, Failure> {
+    pub(in crate::cli) fn fleet_hosts(
+        &self,
+        source: AnswerSource,
+        cx: &Context,
+    ) -> Result<Rc<FleetHosts>, Failure> {
         self.connection.fleet_hosts(&self.hosts_file, source, cx)
     }
 }
 
-/// Connects to the host.
+/// Connects to the host, which is one of the known hosts or an address.
 ///
 /// `source` gives the answers to questions.
 pub(in crate::cli) fn open_session(
     args: &SingleHostArgs,
+    known: &FleetHosts,
     source: AnswerSource,
     cx: &Context,
 ) -> Result<HostSession, Failure> {
-    let known = args.fleet_hosts(source, cx)?;
     let interrupts = watch_signals();
-    let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
-    if source == AnswerSource::Terminal {
-        screen = screen.without_stdin();
-    }
+    let screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
+    let mut screen = screen.answered_from(source);
     let mut ask = |question: &_| screen.prompt_secret(question);
     let user = args.connection.user.as_deref();
     Ok(HostSession::open(
         &args.host,
         user,
-        &known,
+        known,
         &interrupts,
         known.passwords.clone(),
         &mut ask,
@@ -97,8 +99,8 @@ pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failur
         return Err(Failure::new(FailureKind::Refused, problem, None));
     }
     let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
-    open_session(&args.host, source, cx)
-        .and_then(|session| Ok(session.shell(kind.unwrap_or("dumb"))?))
+    let session = open_session(&args.host, &known, source, cx)?;
+    Ok(session.shell(kind.unwrap_or("dumb"), has_terminal)?)
 }
 
 /// Restart hosts and wait until they are up again

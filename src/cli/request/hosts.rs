@@ -108,6 +108,7 @@ impl HostConnection {
             let (notes, sources) = &known.notes;
             cx.output.diagnostics(notes, sources);
         }
+        // Without a terminal, the first lines of the standard input are answers.
         let mut ask = |question: &str| {
             let interrupts = Interrupts::default();
             let at_terminal = match source {

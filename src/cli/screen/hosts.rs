@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
-use crate::cli::prompt;
+use crate::cli::prompt::{self, AnswerSource};
 use crate::fleet::tasks::{HostsView, TasksReport};
 use crate::host::{Question, Secret};
 use crate::job::LogLevel;
@@ -31,8 +31,7 @@ pub(in crate::cli) struct HostScreen<'a> {
     /// The time when the progress of transfers was shown last.
     shown_at: Option<Instant>,
     interrupts: Interrupts,
-    /// False if a command reads the standard input, so that only a terminal can answer questions.
-    reads_stdin: bool,
+    answers: AnswerSource,
 }
 
 impl<'a> HostScreen<'a> {
@@ -58,23 +57,25 @@ impl<'a> HostScreen<'a> {
             transfers: TransferLine::default(),
             shown_at: None,
             interrupts,
-            reads_stdin: true,
+            answers: AnswerSource::Stdin,
         }
     }
 
-    /// Reads no answers from the standard input, which belongs to the commands.
+    /// Reads answers from a source.
     #[must_use]
-    pub(in crate::cli) fn without_stdin(mut self) -> Self {
-        self.reads_stdin = false;
+    pub(in crate::cli) fn answered_from(mut self, source: AnswerSource) -> Self {
+        self.answers = source;
         self
     }
 
     /// Asks for a line on the standard input, or at the terminal. None without an answer.
     fn ask(&self, question: &str, hidden: bool) -> Option<String> {
-        if self.reads_stdin {
-            return prompt::line(question, hidden, &self.interrupts, self.output);
+        match self.answers {
+            AnswerSource::Stdin => prompt::line(question, hidden, &self.interrupts, self.output),
+            AnswerSource::Terminal => {
+                prompt::terminal_line(question, hidden, &self.interrupts).unwrap_or(None)
+            }
         }
-        prompt::terminal_line(question, hidden, &self.interrupts).unwrap_or(None)
     }
 
     /// Prints the progress of transfers, unless it was printed a moment ago.

@@ -22,8 +22,9 @@ impl ModuleVariables {
         if let Value::Str(_) = stated.reveal() {
             return Ok(Self::Text(stated));
         }
-        let mut values = map_input("arguments", &task.input("arguments")?.unwrap_or_default())?;
-        values.extend(map_input("tfvars", &stated)?);
+        let values = task.input("arguments")?.unwrap_or_default();
+        let mut values = map_input("arguments", "a map", &values)?;
+        values.extend(map_input("tfvars", "a map or a text", &stated)?);
         values.extend(task.tool().marked_properties(VARIABLE_METADATA)?);
         Ok(Self::Values(values))
     }
@@ -49,16 +50,15 @@ impl ModuleVariables {
     }
 }
 
-/// Returns the entries of an input that is a map, or missing.
-fn map_input(name: &str, value: &Value) -> Result<Map, Error> {
-    let kind = value.kind();
+/// Returns the entries of an input that is a map, or missing. `kinds` names in words what the input may be.
+fn map_input(name: &str, kinds: &str, value: &Value) -> Result<Map, Error> {
     match value.reveal() {
         Value::Null => Ok(Map::new()),
         Value::Map(_) => Ok(value.marked_entries().unwrap_or_default()),
-        _ if name == "tfvars" => Err(input_error(format!(
-            "`tfvars` must be a map or a text, not {kind}"
-        ))),
-        _ => Err(input_error(format!("`{name}` must be a map, not {kind}"))),
+        _ => {
+            let kind = value.kind();
+            Err(input_error(format!("`{name}` must be {kinds}, not {kind}")))
+        }
     }
 }
 

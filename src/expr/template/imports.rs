@@ -148,7 +148,7 @@ pub(super) fn plain_message(message: &str) -> String {
 ///
 /// The added tags contain no line break, so that lines keep their numbers.
 pub(super) fn isolated_text(prepared: &str) -> String {
-    let environment = Environment::new();
+    let environment = Environment::empty();
     let Ok(template) = environment.template_from_str(prepared) else {
         return prepared.to_owned();
     };

@@ -13,7 +13,7 @@ use crate::host::{
     StatedPasswords, TrialAnswers, container_shell,
 };
 use crate::system::signals::Interrupts;
-use crate::text::quote_word;
+use crate::text::quote_words;
 
 /// An interactive session with a connected host.
 #[derive(Debug)]
@@ -117,17 +117,15 @@ impl HostSession {
         }
     }
 
-    /// Opens the login shell, or a shell in the container, and waits for its end; `kind` is the terminal type (`TERM`).
+    /// Opens the login shell, or a shell in the container, and waits for its end; `kind` is the terminal type (`TERM`),
+    /// if the standard input is a terminal.
     ///
     /// Returns the exit code of the shell, or 128 plus the signal that requested termination.
-    pub fn shell(&self, kind: &str) -> Result<u8, Error> {
-        let command = |has_terminal| {
-            let words = container_shell(&self.container_command, has_terminal);
-            let words: Vec<String> = words.iter().map(|word| quote_word(word)).collect();
-            words.join(" ")
-        };
+    pub fn shell(&self, kind: &str, has_terminal: bool) -> Result<u8, Error> {
+        let kind = has_terminal.then_some(kind);
         let is_container = !self.container_command.is_empty();
-        let command = is_container.then_some(&command as &dyn Fn(bool) -> String);
+        let command = is_container
+            .then(|| quote_words(container_shell(&self.container_command, has_terminal)));
         self.exit_code(&self.session.shell(&self.host, kind, command))
     }
 

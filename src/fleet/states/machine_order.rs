@@ -29,7 +29,7 @@ pub(super) struct SharedStates {
     states: Vec<SharedState>,
     /// The number of states that have started.
     started: usize,
-    /// Whether machines wait after each state. Otherwise they run consecutive self-contained states together.
+    /// True if machines wait after each state. Otherwise they run consecutive self-contained states together.
     is_strict: bool,
 }
 

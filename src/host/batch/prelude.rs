@@ -6,12 +6,20 @@
 //!
 //! A shell that stays open defines them once; [`START`] begins each script.
 
+/// The folders for temporary files, as words of a shell. The first one that can be written to is used.
+macro_rules! temporary_folders {
+    () => {
+        r#""${TMPDIR:-/tmp}" /var/tmp /dev/shm /run"#
+    };
+}
+
 /// The base of all scripts: the locale of messages, the cleanup of temporary files, and the
 /// functions that report results.
 ///
 /// The temporary files of a script have a random name and are new: `set -C` refuses a file that exists. No program is
 /// needed for that.
-pub(super) const BASE: &str = r#"_l=${LC_ALL+x}${LC_ALL-}
+pub(super) const BASE: &str = concat!(
+    r#"_l=${LC_ALL+x}${LC_ALL-}
 LC_ALL=C; export LC_ALL
 _o=$(umask)
 umask 022
@@ -31,7 +39,9 @@ case $_l in x*) LC_ALL=${_l#x};; *) unset LC_ALL;; esac
 t() {
 [ -z "$_T" ] || return 0
 umask 077; set -C
-for _q in "${TMPDIR:-/tmp}" /var/tmp /dev/shm /run; do
+for _q in "#,
+    temporary_folders!(),
+    r#"; do
 _T=$_q/${_k:-unfurl-$M}
 if { true >"$_T.o" && true >"$_T.e" && true >"$_T.i"; } 2>/dev/null; then
 set +C; umask 022; return
@@ -55,7 +65,8 @@ if [ "$2" -le $(($3 + $4)) ]; then head -c "$2" <"$_T.$1"; return; fi
 head -c "$3" <"$_T.$1"
 [ "$4" -eq 0 ] || head -c "$2" <"$_T.$1" | tail -c "$4"
 }
-"#;
+"#
+);
 
 /// The removal of temporary files in a shell that stays open, for the place of `x` in [`BASE`].
 ///
@@ -70,11 +81,15 @@ trap 'exit 143' TERM
 "#;
 
 /// The lines of a shell that stays open after each script: note the temporary files of the script `$_uk`.
-pub(super) const NOTE_FILES: &str = r#"for _uq in "${TMPDIR:-/tmp}" /var/tmp /dev/shm /run; do
+pub(super) const NOTE_FILES: &str = concat!(
+    "for _uq in ",
+    temporary_folders!(),
+    r#"; do
 [ ! -e "$_uq/$_uk.o" ] || set -- "$@" "$_uq/$_uk.o" "$_uq/$_uk.e" "$_uq/$_uk.i"
 done
 [ $# -lt 48 ] || { y "$@"; set --; }
-"#;
+"#
+);
 
 /// The start of a script: no temporary files yet, and their removal at its end.
 pub(super) const START: &str = "_T= _h= _k=

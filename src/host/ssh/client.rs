@@ -19,6 +19,9 @@ use super::known_hosts_file::KnownHostsFile;
 use super::login_files::LoginFiles;
 use crate::host::HostKeyPolicy;
 
+/// The file of known hosts that stores nothing.
+const NO_FILE: &str = "/dev/null";
+
 /// The targets of remote forwardings: a port of the host, and the local `host` and `port`.
 pub(super) type Forwards = HashMap<u32, (String, u16)>;
 
@@ -51,10 +54,8 @@ pub(super) struct KeyCheck {
     pub(super) known: KnownHostEntries,
     pub(super) policy: HostKeyPolicy,
     pub(super) files: LoginFiles,
-    /// The known hosts files.
+    /// The known hosts files. A new key is added to the first one.
     pub(super) paths: Vec<PathBuf>,
-    /// The file to which a new key is added.
-    pub(super) file: Option<PathBuf>,
     /// The words of the command that prints trusted keys; empty for none.
     pub(super) command: Vec<String>,
 }
@@ -86,6 +87,12 @@ impl KeyCheck {
         }
     }
 
+    /// Returns the file to which a new key is added; none to forget it.
+    fn file_of_new_keys(&self) -> Option<&Path> {
+        let first = self.paths.first().map(PathBuf::as_path);
+        first.filter(|file| *file != Path::new(NO_FILE))
+    }
+
     fn refusal(&self, shown: &PublicKeyOrCertificate) -> Option<ConnectFailure> {
         let key = shown.public_key();
         let host = self.host.clone();
@@ -105,7 +112,7 @@ impl KeyCheck {
                 file: known.file,
                 line: known.line,
             }),
-            HostKeyVerdict::Unknown => match (self.policy, &self.file) {
+            HostKeyVerdict::Unknown => match (self.policy, self.file_of_new_keys()) {
                 (HostKeyPolicy::Strict, _) => Some(ConnectFailure::UnknownKey {
                     host,
                     kind,
@@ -117,7 +124,7 @@ impl KeyCheck {
                     self.files.forget_known_hosts();
                     learned.err().map(|error| ConnectFailure::KeyNotSaved {
                         host,
-                        file: file.clone(),
+                        file: file.to_owned(),
                         why: error.to_string(),
                     })
                 }

@@ -4,7 +4,6 @@
 //! [`Connector`] does this for the connection pool.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,9 +38,6 @@ const MAX_DROPPED_PAUSE: Duration = Duration::from_secs(2);
 /// The flow control of a channel: the bytes in flight, and the messages queued on this side.
 const WINDOW_BYTES: u32 = 2 << 20;
 const CHANNEL_MESSAGES: usize = 32;
-
-/// The file of known hosts that stores nothing.
-const NO_FILE: &str = "/dev/null";
 
 /// A boxed future, which a trait object's method can return.
 pub(super) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -243,7 +239,6 @@ impl Connector<'_> {
         let alias = destination.host_key_alias.as_deref();
         let name = KnownHostName::new(&address.host, address.port, alias);
         let files = self.files.known_hosts(&destination.known_hosts).await;
-        let first_file = destination.known_hosts.first();
         let check = KeyCheck {
             host: display_name(destination),
             known: KnownHostEntries::of(&files, &name),
@@ -251,9 +246,6 @@ impl Connector<'_> {
             files: self.files.clone(),
             paths: destination.known_hosts.clone(),
             policy: destination.host_key_policy,
-            file: first_file
-                .filter(|file| *file != Path::new(NO_FILE))
-                .cloned(),
             command: destination.known_hosts_command.clone(),
         };
         let agent = destination.identities.agent.clone();

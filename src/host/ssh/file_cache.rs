@@ -50,33 +50,34 @@ impl<K, V> FileCache<K, V> {
 
 impl<K, V> FileCache<K, V>
 where
-    K: Clone + Eq + Hash + Send + 'static,
+    K: Eq + Hash + Send + 'static,
     V: Clone + Send + 'static,
 {
-    /// Returns a value. `read` reads it from its files, and gets the value before, if there is one.
+    /// Returns the value of a key. `read` reads it from its files, and gets the value before, if there is one.
     ///
     /// Returns nothing only if `read` panics.
     pub(super) async fn get(
         &self,
-        key: &K,
-        read: impl FnOnce(Option<V>) -> V + Send + 'static,
+        key: K,
+        read: impl FnOnce(&K, Option<V>) -> V + Send + 'static,
     ) -> Option<V> {
         let fresh = match self.0.try_lock() {
-            Ok(entries) => recent(&entries, key),
-            Err(TryLockError::Poisoned(poisoned)) => recent(poisoned.get_ref(), key),
+            Ok(entries) => recent(&entries, &key),
+            Err(TryLockError::Poisoned(poisoned)) => recent(poisoned.get_ref(), &key),
             Err(TryLockError::WouldBlock) => None,
         };
         if fresh.is_some() {
             return fresh;
         }
-        let (cache, key) = (self.clone(), key.clone());
+        let cache = self.clone();
         let reading = tokio::task::spawn_blocking(move || {
             // The lock is held while reading: others usually wait for the same value.
             let mut entries = cache.lock();
             if let Some(value) = recent(&entries, &key) {
                 return value;
             }
-            let value = read(entries.remove(&key).map(|entry| entry.value));
+            let before = entries.remove(&key).map(|entry| entry.value);
+            let value = read(&key, before);
             let entry = Entry {
                 value: value.clone(),
                 read_at: Instant::now(),
@@ -101,15 +102,15 @@ mod tests {
     #[tokio::test]
     async fn a_value_is_read_again_after_two_seconds_and_after_a_change_by_this_program() {
         let cache: FileCache<&str, u32> = FileCache::default();
-        let count = |before: Option<u32>| before.unwrap_or_default() + 1;
-        assert_eq!(cache.get(&"a", count).await, Some(1));
-        assert_eq!(cache.get(&"a", count).await, Some(1));
-        assert_eq!(cache.get(&"b", count).await, Some(1));
+        let count = |_: &&str, before: Option<u32>| before.unwrap_or_default() + 1;
+        assert_eq!(cache.get("a", count).await, Some(1));
+        assert_eq!(cache.get("a", count).await, Some(1));
+        assert_eq!(cache.get("b", count).await, Some(1));
         if let Some(entry) = cache.lock().get_mut("a") {
             entry.read_at -= MAX_AGE;
         }
-        assert_eq!(cache.get(&"a", count).await, Some(2));
+        assert_eq!(cache.get("a", count).await, Some(2));
         cache.clear();
-        assert_eq!(cache.get(&"a", count).await, Some(1));
+        assert_eq!(cache.get("a", count).await, Some(1));
     }
 }

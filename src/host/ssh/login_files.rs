@@ -26,12 +26,9 @@ pub(in crate::host) struct LoginFiles {
 impl LoginFiles {
     /// Returns the known hosts files that can be read.
     pub(super) async fn known_hosts(&self, paths: &[PathBuf]) -> Arc<Vec<KnownHostsFile>> {
-        let paths = paths.to_vec();
-        let read = paths.clone();
-        let reading = self
-            .known_hosts
-            .get(&paths, move |_| Arc::new(KnownHostsFile::read_all(&read)));
-        reading.await.unwrap_or_default()
+        let read = |paths: &Vec<PathBuf>, _| Arc::new(KnownHostsFile::read_all(paths));
+        let found = self.known_hosts.get(paths.to_vec(), read).await;
+        found.unwrap_or_default()
     }
 
     /// Forgets the known hosts, because a key was added to a file.
@@ -42,24 +39,31 @@ impl LoginFiles {
     /// Returns a private key, reading it only if its file has changed since the last time.
     pub(super) async fn private_key(&self, file: &Path, passphrase: Option<&Secret>) -> KeyFile {
         let passphrase = passphrase.map(|it| it.reveal().to_owned());
-        let key = (file.to_owned(), passphrase);
-        let (file, passphrase) = key.clone();
-        let read = move |before: Option<CachedKey>| {
-            let changed = fs::modified_time(&file);
-            match before {
-                Some((then, key)) if then == changed => (then, key),
-                _ => (changed, keys::read(&file, passphrase.as_deref())),
-            }
-        };
-        let found = self.private_keys.get(&key, read).await;
+        let found = self
+            .private_keys
+            .get((file.to_owned(), passphrase), read_key);
+        let found = found.await;
         found.map_or(KeyFile::Unusable(None), |(_, key)| key)
     }
 
     /// Returns the public keys and the certificates of identities.
     pub(super) async fn public_files(&self, identities: &Identities) -> Arc<PublicFiles> {
         let key = (identities.files.clone(), identities.certificates.clone());
-        let (files, named) = key.clone();
-        let read = move |_| Arc::new(PublicFiles::read(&files, &named));
-        self.public_files.get(&key, read).await.unwrap_or_default()
+        let read = |(files, named): &(Vec<PathBuf>, Vec<PathBuf>), _| {
+            Arc::new(PublicFiles::read(files, named))
+        };
+        self.public_files.get(key, read).await.unwrap_or_default()
+    }
+}
+
+/// Reads a private key, unless its file has not changed since it was read before.
+fn read_key(
+    (file, passphrase): &(PathBuf, Option<String>),
+    before: Option<CachedKey>,
+) -> CachedKey {
+    let changed = fs::modified_time(file);
+    match before {
+        Some((then, key)) if then == changed => (then, key),
+        _ => (changed, keys::read(file, passphrase.as_deref())),
     }
 }

@@ -37,5 +37,6 @@ pub(super) mod test;
 mod timezone;
 mod user;
 
+pub(super) use mount::FstabEntry;
 pub(super) use pkg::compare_versions;
 pub use registry::{MODULES, find};

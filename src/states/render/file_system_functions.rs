@@ -4,7 +4,8 @@ use super::call::{CallResult, TemplateCall};
 use super::machine_functions::probe;
 use crate::host::fact::Domain;
 use crate::states::Halt;
-use crate::text::{Pattern, shlex_quote};
+use crate::states::modules::FstabEntry;
+use crate::text::{Pattern, PatternFlags, shlex_quote};
 use crate::value::{Map, Value};
 
 /// The implementation of a template function.
@@ -38,10 +39,10 @@ fn find(call: &TemplateCall<'_>) -> CallResult {
                 tests.insert_str(0, &format!(" -{name} {depth}"));
             }
             "type" => tests.push_str(&type_test(call, &text)?),
-            "name" => patterns.push(name_pattern(&glob_regex(&text), call)?),
-            "iname" => patterns.push(name_pattern(&format!("(?i){}", glob_regex(&text)), call)?),
-            "regex" => patterns.push(name_pattern(&text, call)?),
-            "iregex" => patterns.push(name_pattern(&format!("(?i){text}"), call)?),
+            "name" => patterns.push(name_pattern(call, &glob_regex(&text), false)?),
+            "iname" => patterns.push(name_pattern(call, &glob_regex(&text), true)?),
+            "regex" => patterns.push(name_pattern(call, &text, false)?),
+            "iregex" => patterns.push(name_pattern(call, &text, true)?),
             _ => {
                 return Err(call.fail(format_args!(
                     "the option `{name}` is not supported: name, iname, regex, iregex, type, mindepth and maxdepth are"
@@ -89,12 +90,12 @@ fn glob_regex(pattern: &str) -> String {
 }
 
 /// Returns a pattern that a name has to begin with.
-fn name_pattern(regex: &str, call: &TemplateCall<'_>) -> Result<Pattern, Halt> {
-    let (flags, regex) = match regex.strip_prefix("(?i)") {
-        Some(rest) => ("(?i)", rest),
-        None => ("", regex),
+fn name_pattern(call: &TemplateCall<'_>, regex: &str, ignore_case: bool) -> Result<Pattern, Halt> {
+    let flags = PatternFlags {
+        ignore_case,
+        ..PatternFlags::default()
     };
-    Pattern::new(&format!("{flags}^(?:{regex})"))
+    Pattern::with_flags(&format!("^(?:{regex})"), flags)
         .map_err(|error| call.fail(format_args!("`{regex}`: {error}")))
 }
 
@@ -132,22 +133,20 @@ fn fstab(call: &TemplateCall<'_>) -> CallResult {
     };
     let text = String::from_utf8_lossy(bytes);
     let mut entries = Map::new();
-    for line in text.lines().filter(|line| !line.starts_with('#')) {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let (4..=6) = words.len() else { continue };
-        let word = |place: usize| words.get(place).copied().unwrap_or("0");
-        let entry = Value::map([
-            ("device", word(0).into()),
-            ("fstype", word(2).into()),
-            ("opts", Value::list(word(3).split(',').map(Value::from))),
-            ("dump", word(4).into()),
-            ("pass", word(5).into()),
+    for entry in text.lines().filter_map(FstabEntry::parse) {
+        let options = entry.options.split(',').map(Value::from);
+        let fields = Value::map([
+            ("device", entry.device.into()),
+            ("fstype", entry.kind.into()),
+            ("opts", Value::list(options)),
+            ("dump", entry.dump.into()),
+            ("pass", entry.pass.into()),
         ]);
-        let mut name = word(1).to_owned();
+        let mut name = entry.mount_point;
         while entries.contains_key(&*name) {
             name.push('_');
         }
-        entries.insert(name.into(), entry);
+        entries.insert(name.into(), fields);
     }
     Ok(Value::from(entries))
 }

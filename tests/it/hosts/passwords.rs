@@ -146,6 +146,26 @@ fn a_question_is_asked_at_the_terminal_while_input_goes_to_the_command() {
 }
 
 #[test]
+fn a_shell_asks_for_a_password_once_and_runs_the_rest_of_its_input() {
+    requires!("root", "sshd", "sudo");
+    let sudoer = Sudoer::new();
+    let sshd = Sshd::with(1, &["PasswordAuthentication yes"]);
+    let env = TestEnv::new();
+    let mut words = over("shell", &sshd, 1, &sudoer.person.0);
+    let host = words.iter().position(|word| word == "-H").unwrap();
+    // The command takes the host as an argument, not as an option.
+    words.remove(host);
+    let words = with(words, &["--ask-password"]);
+    let run = answered(&env, "", &[Person::PASSWORD, "id -un"], &words).succeeds();
+    assert_eq!(run.stdout, format!("{}\n", sudoer.person.0), "{run}");
+    assert_eq!(
+        run.stderr.matches("password of the hosts:").count(),
+        1,
+        "{run}"
+    );
+}
+
+#[test]
 fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     requires!("root", "sshd", "sudo");
     let sudoer = Sudoer::new();

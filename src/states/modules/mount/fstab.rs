@@ -10,13 +10,13 @@ const FIELDS: [&str; 6] = ["device", "name", "fstype", "opts", "dump", "pass_num
 
 /// An entry of the file: device, mount point, kind, options, dump and pass.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct FstabEntry {
-    pub(super) device: String,
-    pub(super) mount_point: String,
-    pub(super) kind: String,
-    pub(super) options: String,
-    pub(super) dump: String,
-    pub(super) pass: String,
+pub(in crate::states) struct FstabEntry {
+    pub(in crate::states) device: String,
+    pub(in crate::states) mount_point: String,
+    pub(in crate::states) kind: String,
+    pub(in crate::states) options: String,
+    pub(in crate::states) dump: String,
+    pub(in crate::states) pass: String,
 }
 
 /// The file on the machine.
@@ -36,7 +36,7 @@ pub(super) enum FstabEffect {
 
 impl FstabEntry {
     /// Parses a line; None for a comment or another line.
-    fn parse(line: &str) -> Option<Self> {
+    pub(in crate::states) fn parse(line: &str) -> Option<Self> {
         if line.starts_with('#') {
             return None;
         }

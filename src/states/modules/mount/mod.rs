@@ -10,4 +10,5 @@ mod mounted;
 mod options;
 mod states;
 
+pub(in crate::states) use fstab::FstabEntry;
 pub(super) use functions::MODULE;

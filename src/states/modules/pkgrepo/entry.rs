@@ -22,10 +22,15 @@ pub(super) struct RepoEntry {
 #[derive(Debug, Clone, Default, Eq)]
 pub(super) struct Components(pub(super) Vec<String>);
 
+impl Components {
+    fn names(&self) -> BTreeSet<&String> {
+        self.0.iter().collect()
+    }
+}
+
 impl PartialEq for Components {
     fn eq(&self, other: &Self) -> bool {
-        let names = |it: &Self| it.0.iter().cloned().collect::<BTreeSet<String>>();
-        names(self) == names(other)
+        self.names() == other.names()
     }
 }
 
