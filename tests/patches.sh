@@ -29,12 +29,9 @@ for patch in docs/contributing/examples/*.patch; do
     exit 1
   }
 done
-# Hard links to the built libraries: the copy has its own target folder and compiles no library again.
+# The copy has its own target folder and compiles no library again.
 build=$target/patched-build
-if [ ! -d "$build/$profile" ] && [ -d "$target/$profile" ]; then
-  mkdir -p "$build"
-  cp -al "$target/$profile" "$build/$profile"
-fi
+sh tests/share_libraries.sh "$target/$profile" "$build/$profile"
 (cd "$copy" && CARGO_TARGET_DIR=$build cargo build --locked --quiet --profile "$profile" --features fault-injection --bin unfurl)
 
 PATH=$build/$profile:$PATH

@@ -5,8 +5,8 @@
 # run, even after a failure. The time of each part is printed when it ends and in a table at the end. The
 # last line names the failed parts.
 #
-# With several parts, `lint` and `docs` run beside the builds, and `patches` beside `corpus` and `hands`, because a
-# compiler often uses only one core. Their output is printed when they end.
+# With `test` among the parts, `lint`, `docs` and `patches` run beside `corpus` and `hands`, because a compiler often
+# uses only one core. Their output is printed when they end.
 #
 #   UPDATE=1   rewrites tests/data/corpus-passing.txt with the passing cases, and schemas/*.json
 #   CI=true    a missing requirement is a failure; without it, tests that need the requirement are left out
@@ -183,7 +183,7 @@ make_for_tests() {
 
 format() { cargo fmt --check; }
 
-# Checks need no code, so they have a folder of their own and run beside the builds.
+# Checks need no code, so they have a folder of their own and run beside other parts.
 lint() {
   CARGO_TARGET_DIR=$checks cargo clippy --locked --all-targets --features $features --profile $profile -- -D warnings
 }
@@ -330,9 +330,11 @@ print_output() {
 # Runs the chosen parts, `test` among them.
 run_all() {
   run_chosen format supply
+  build_tests || echo "The parts that need the programs fail for this reason."
+  # The macros and the C code of the libraries are then compiled only once.
+  sh tests/share_libraries.sh "$target/$profile" "$checks/$profile"
   run_beside lint docs &
   checking=$!
-  build_tests || echo "The parts that need the programs fail for this reason."
   run_beside patches &
   patching=$!
   run_chosen corpus hands
