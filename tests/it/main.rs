@@ -52,6 +52,7 @@ mod locks;
 mod long_output;
 mod machine;
 mod memory;
+mod memory_disk;
 mod merging;
 mod mistakes;
 mod model;

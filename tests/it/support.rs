@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use unfurl::testing::system::machine::is_running;
 
+use crate::memory_disk::memory_folder;
 use crate::requires::recorded_answers;
 
 /// The time limit for a call of the binary and for everything that a test waits for.
@@ -86,17 +87,14 @@ pub(crate) struct Run {
 }
 
 impl TestEnv {
+    /// An environment on a memory disk, if the machine has one.
     pub(crate) fn new() -> Self {
-        Self::at(tempfile::tempdir().unwrap())
+        Self::at(memory_folder())
     }
 
-    /// An environment on a memory disk, if the machine has one.
-    pub(crate) fn in_memory() -> Self {
-        let disk = Path::new("/dev/shm");
-        if disk.is_dir() {
-            return Self::at(tempfile::tempdir_in(disk).unwrap());
-        }
-        Self::new()
+    /// An environment in the folder for temporary files.
+    pub(crate) fn on_disk() -> Self {
+        Self::at(tempfile::tempdir().unwrap())
     }
 
     /// A copy on the same disk.

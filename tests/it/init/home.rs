@@ -4,7 +4,7 @@ use super::{files, git, masked};
 use crate::support::TestEnv;
 
 fn environment() -> TestEnv {
-    TestEnv::in_memory().without("UNFURL_HOME")
+    TestEnv::new().without("UNFURL_HOME")
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_place_of_the_home_project_can_be_chosen_or_disabled() {
     env.unfurl(["--home", "", "home"])
         .exits(1)
         .says(&["there is no home project"]);
-    let nowhere = TestEnv::in_memory().without("UNFURL_HOME").without("HOME");
+    let nowhere = TestEnv::new().without("UNFURL_HOME").without("HOME");
     nowhere
         .unfurl(["home", "--init"])
         .exits(1)

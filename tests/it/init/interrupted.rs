@@ -5,7 +5,7 @@ use crate::support::TestEnv;
 
 /// The number of file changes of one call.
 fn count(words: &[&str]) -> usize {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let calls = env.work().join("../calls").display().to_string();
     env.unfurl_with(("UNFURL_TEST_FAULT", &format!("count:{calls}")), words)
         .succeeds();
@@ -18,7 +18,7 @@ fn a_killed_init_leaves_a_whole_project_or_none() {
     let total = count(&words);
     assert!(total > 40, "{total}");
     for number in (1..=total).step_by(total / 8) {
-        let env = TestEnv::in_memory();
+        let env = TestEnv::new();
         env.unfurl_with(("UNFURL_TEST_FAULT", &format!("kill:{number}")), &words);
         if env.work().join("proj").exists() {
             call(&env, "proj", &["deploy", "--approve"]).succeeds();
@@ -33,7 +33,7 @@ fn a_full_disk_leaves_no_half_project_and_is_explained() {
     let words = ["init", "proj"];
     let total = count(&words);
     for number in (1..=total).step_by(total / 5) {
-        let env = TestEnv::in_memory();
+        let env = TestEnv::new();
         let fault = format!("fail-from:ENOSPC:{number}");
         let run = env.unfurl_with(("UNFURL_TEST_FAULT", &fault), &words);
         if env.work().join("proj").exists() {

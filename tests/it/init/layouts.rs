@@ -26,7 +26,7 @@ const PROJECT_FILES: [&str; 7] = [
 
 #[test]
 fn a_project_has_the_files_and_commits_of_unfurl_and_deploys() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let run = env.unfurl(["init", "proj"]).succeeds();
     let mut expected: Vec<String> = PROJECT_FILES.map(str::to_owned).into();
     expected.extend(ENSEMBLE_FILES.map(|file| format!("ensemble/{file}")));
@@ -69,7 +69,7 @@ fn a_project_has_the_files_and_commits_of_unfurl_and_deploys() {
 
 #[test]
 fn a_mono_project_has_one_repository_and_a_password_that_nobody_sees() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let run = env.unfurl(["init", "--mono", "proj"]).succeeds();
     let mut tracked = git(&env, "proj", &["ls-files"]);
     tracked.retain(|file| file != "ensemble/ensemble.yaml");
@@ -120,7 +120,7 @@ fn a_mono_project_has_one_repository_and_a_password_that_nobody_sees() {
 
 #[test]
 fn a_submodule_is_found_by_clones_of_the_project() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let run = env.unfurl(["init", "--submodule", "proj"]).succeeds();
     assert_eq!(git(&env, "proj", &["status", "--porcelain"]), [""; 0]);
     let entry = git(&env, "proj", &["ls-files", "-s", "ensemble"]);
@@ -140,7 +140,7 @@ fn a_submodule_is_found_by_clones_of_the_project() {
 
 #[test]
 fn an_empty_project_gets_its_first_ensemble_by_the_printed_command() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let run = env.unfurl(["init", "--empty", "proj"]).succeeds();
     assert_eq!(files(&env, "proj"), PROJECT_FILES);
     let run = run_next(&env, &run, "").succeeds();
@@ -151,7 +151,7 @@ fn an_empty_project_gets_its_first_ensemble_by_the_printed_command() {
 
 #[test]
 fn init_in_a_project_adds_an_ensemble_and_keeps_the_default_one() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl(["init", "proj"]).succeeds();
     let run = call(&env, "proj", &["-q", "init", ".", "second"]).succeeds();
     assert_eq!(
@@ -169,7 +169,7 @@ fn init_in_a_project_adds_an_ensemble_and_keeps_the_default_one() {
     }
     let local = env.read("proj/local/unfurl.yaml");
     assert_eq!(local.matches("default: true").count(), 1, "{local}");
-    let mono = TestEnv::in_memory();
+    let mono = TestEnv::new();
     mono.unfurl(["init", "--mono", "proj"]).succeeds();
     call(&mono, "proj", &["init", "--mono", ".", "second"]).succeeds();
     assert_eq!(git(&mono, "proj", &["status", "--porcelain"]), [""; 0]);
@@ -182,7 +182,7 @@ fn a_project_can_be_added_to_an_existing_repository() {
         &["init", "--existing"][..],
         &["init", "--existing", "--mono"],
     ] {
-        let env = TestEnv::in_memory();
+        let env = TestEnv::new();
         env.write("README", "x");
         env.git(&["init", "-q", "."]);
         env.git(&["add", "-A"]);
@@ -219,7 +219,7 @@ fn every_example_runs_by_the_printed_command() {
 
 #[test]
 fn an_example_in_a_project_is_one_of_its_ensembles() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl(["init", "--mono", "proj"]).succeeds();
     call(&env, "proj", &["init", "--template", "hello"]).succeeds();
     call(&env, "proj", &["init", "--bare", "--mono", "small"]).succeeds();
@@ -233,7 +233,7 @@ fn an_example_in_a_project_is_one_of_its_ensembles() {
 
 #[test]
 fn a_bare_ensemble_has_two_files_and_deploys() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let run = env.unfurl(["init", "--bare", "small"]).succeeds();
     assert_eq!(files(&env, "small"), [".gitignore", "ensemble.yaml"]);
     assert_eq!(
@@ -301,7 +301,7 @@ fn a_project_without_an_identity_deploys_and_moves() {
 
 #[test]
 fn the_files_stay_uncommitted_on_request() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl(["init", "--render", "--mono", "proj"])
         .succeeds();
     assert_eq!(git(&env, "proj", &["log", "--format=%s"]).len(), 1);

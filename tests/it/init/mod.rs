@@ -13,7 +13,7 @@ use super::support::{Run, TestEnv};
 
 /// An environment in which git knows nobody.
 fn without_identity() -> TestEnv {
-    let mut env = TestEnv::in_memory();
+    let mut env = TestEnv::new();
     for role in ["AUTHOR", "COMMITTER"] {
         for part in ["NAME", "EMAIL"] {
             env = env.without(&format!("GIT_{role}_{part}"));

@@ -5,14 +5,14 @@ use crate::support::TestEnv;
 
 /// An environment with a home project.
 fn with_home() -> TestEnv {
-    let env = TestEnv::in_memory().without("UNFURL_HOME");
+    let env = TestEnv::new().without("UNFURL_HOME");
     env.unfurl(["home", "--init"]).succeeds();
     env
 }
 
 #[test]
 fn every_built_in_skeleton_makes_a_project_that_loads() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     for name in [
         "aws",
         "azure",
@@ -43,7 +43,7 @@ fn every_built_in_skeleton_makes_a_project_that_loads() {
 
 #[test]
 fn variables_reach_the_skeleton_and_cannot_break_the_file() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let words = [
         "init",
         "--mono",
@@ -83,7 +83,7 @@ fn variables_reach_the_skeleton_and_cannot_break_the_file() {
 
 #[test]
 fn a_skeleton_in_a_folder_replaces_files_and_reads_nothing_else() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.write(
         "mine/unfurl.yaml.j2",
         "#jinja2: variable_start_string: '[%', variable_end_string: '%]'\napiVersion: [% api_version %]\nkind: Project\n\
@@ -235,7 +235,7 @@ fn ensembles_of_an_environment_are_created_in_its_shared_project() {
 
 #[test]
 fn an_environment_that_nobody_declares_is_added_to_the_project() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl(["init", "--mono", "proj"]).succeeds();
     call(
         &env,

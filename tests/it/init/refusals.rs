@@ -5,7 +5,7 @@ use crate::support::TestEnv;
 
 #[test]
 fn nothing_is_written_where_something_is() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.write("full/a", "1");
     env.write("file", "2");
     std::os::unix::fs::symlink("nowhere", env.work().join("dangling")).unwrap();
@@ -67,7 +67,7 @@ fn nothing_is_written_where_something_is() {
 
 #[test]
 fn options_that_contradict_each_other_create_nothing() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     for words in [
         &["init", "x", "--var", "a", "1", "--var", "a", "2"][..],
         &["init", "x", "--mono", "--submodule"],
@@ -83,7 +83,7 @@ fn options_that_contradict_each_other_create_nothing() {
 
 #[test]
 fn links_in_a_project_lead_no_ensemble_out_of_it() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl(["init", "--mono", "proj"]).succeeds();
     std::fs::create_dir(env.work().join("outside")).unwrap();
     std::os::unix::fs::symlink("../outside", env.work().join("proj/link")).unwrap();
@@ -106,7 +106,7 @@ fn a_submodule_needs_a_commit_and_leaves_nothing_without_one() {
 
 #[test]
 fn the_repository_around_a_new_project_leaves_it_out() {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.git(&["init", "-q", "."]);
     env.unfurl(["init", "sub/my proj*"])
         .succeeds()
@@ -119,7 +119,7 @@ fn the_repository_around_a_new_project_leaves_it_out() {
 
 #[test]
 fn neither_git_nor_a_home_folder_is_needed() {
-    let env = TestEnv::in_memory().variable("PATH", "/nonexistent");
+    let env = TestEnv::new().variable("PATH", "/nonexistent");
     env.unfurl(["init", "proj"]).succeeds();
     assert_eq!(git(&env, "proj", &["log", "--format=%s"]).len(), 2);
     for home in [None, Some("")] {
@@ -138,7 +138,7 @@ fn odd_names_work_and_the_printed_command_quotes_them() {
     for name in [
         "my proj", "-x", "it's", "ünï", "a;b", "#x", "1e5", "..x", "null",
     ] {
-        let env = TestEnv::in_memory();
+        let env = TestEnv::new();
         let run = env.unfurl(["init", "--mono", "--", name]).succeeds();
         run_next(&env, &run, "--approve").succeeds();
         assert_eq!(
@@ -147,7 +147,7 @@ fn odd_names_work_and_the_printed_command_quotes_them() {
             "{name}"
         );
     }
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl(["init", "proj", "it's: odd"]).succeeds();
     call(&env, "proj", &["deploy", "--approve"]).succeeds();
 }
@@ -155,7 +155,7 @@ fn odd_names_work_and_the_printed_command_quotes_them() {
 #[test]
 fn an_empty_folder_is_filled_and_stays_the_same_folder() {
     use std::os::unix::fs::MetadataExt as _;
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     let inode = |name: &str| std::fs::metadata(env.work().join(name)).unwrap().ino();
     std::fs::create_dir(env.work().join("here")).unwrap();
     let before = inode("here");

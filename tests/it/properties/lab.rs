@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -18,6 +18,7 @@ use unfurl::testing::plan::{
 use unfurl::testing::topology::Topology;
 use unfurl::testing::value::Handle;
 
+use crate::memory_disk::memory_folder;
 use crate::support::{delete_ignored_files, is_ignored};
 
 /// A temporary folder with an ensemble, in which jobs run one after the other.
@@ -115,14 +116,8 @@ impl JobResult {
 
 impl Lab {
     pub(super) fn new(text: &str) -> Self {
-        let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() {
-            tempfile::tempdir_in(memory)
-        } else {
-            tempfile::tempdir()
-        };
         let lab = Self {
-            folder: folder.unwrap(),
+            folder: memory_folder(),
             jobs: 0,
         };
         fs::write(lab.path(), text).unwrap();

@@ -51,7 +51,7 @@ spec:
 impl World {
     /// Creates the project. `schedules` are the lines of the section, indented by two spaces.
     pub(super) fn new(schedules: &str) -> Self {
-        let env = TestEnv::in_memory();
+        let env = TestEnv::new();
         let clock = env.work().parent().unwrap().join("clock");
         let env = env.variable("UNFURL_TEST_CLOCK", clock.to_str().unwrap());
         let env = env.without("COLUMNS");

@@ -106,7 +106,7 @@ fn nothing_is_written_if_a_value_cannot_be_opened_or_nobody_could_read() {
 
 /// A project whose vault password stands in `local/unfurl.yaml`, with values in two files and a whole file.
 fn stored_password() -> TestEnv {
-    let env = TestEnv::in_memory();
+    let env = TestEnv::new();
     env.unfurl([
         "init",
         "--mono",

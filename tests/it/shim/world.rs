@@ -60,7 +60,7 @@ impl World {
     /// A world before the first job.
     pub(super) fn new() -> Self {
         let world = Self {
-            env: TestEnv::in_memory(),
+            env: TestEnv::new(),
         };
         world.set_boot("first");
         let mut text = HEAD.to_owned();
