@@ -13,7 +13,7 @@ use super::local_command::{CancelSignals, LocalCommand};
 use super::private_work;
 use crate::host::change::Change;
 use crate::host::fact::{Fact, FactReading};
-use crate::host::native::{self, AccountNames};
+use crate::host::native::{self, AccountNames, FactReader};
 use crate::host::{
     Action, ActionResult, ChangeOutput, Command, Exit, PrivateOutput, ReadOutput, RunOutput,
     change_failure,
@@ -70,13 +70,13 @@ impl LocalAction {
 
     async fn read(&self, facts: Vec<Fact>, ends: &mut CancelSignals) -> (Exit, Vec<FactReading>) {
         let reading = move |stop: &AtomicBool| {
-            let mut names = AccountNames::default();
+            let mut reader = FactReader::default();
             let mut readings = Vec::with_capacity(facts.len());
             for fact in &facts {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                readings.push(native::read(fact, &mut names));
+                readings.push(reader.read(fact));
             }
             (facts, readings)
         };

@@ -46,6 +46,8 @@ pub struct FactCache {
     doubtful: Vec<Domain>,
     /// The paths whose state is doubtful.
     doubtful_paths: BTreeSet<String>,
+    /// The folders whose creation has begun. What was absent below them stays absent.
+    new_folders: BTreeSet<String>,
     /// The paths that predicted changes would modify, with a known result or not.
     changed_paths: BTreeSet<String>,
     /// The number of predictions so far.
@@ -183,6 +185,10 @@ impl FactCache {
                 self.forget_path(path);
                 self.forget_probes(|reads| *reads == Domain::All);
             }
+            Domain::Folder(path) => {
+                self.forget_folder(path);
+                self.forget_probes(|reads| *reads == Domain::All);
+            }
             other => self.forget_probes(|reads| reads == other || *reads == Domain::All),
         }
     }
@@ -196,6 +202,41 @@ impl FactCache {
             }
             !is_stale
         });
+    }
+
+    /// Drops the facts about a folder that is created: its own, and directory listings that contain it.
+    ///
+    /// A change is announced before it begins and after it has ended. If the folder was absent at the beginning, what was
+    /// absent below it still is. Otherwise everything below it is dropped, because new attributes of the folder may
+    /// make it readable.
+    fn forget_folder(&mut self, path: &str) {
+        let path = trim_slash(path);
+        let began = self.new_folders.remove(path);
+        let is_absent = self.is_absent(path);
+        if is_absent {
+            self.new_folders.insert(path.to_owned());
+        }
+        let is_new = is_absent || (began && !has_entry(self, path));
+        if !is_new {
+            self.forget_path(path);
+            return;
+        }
+        for fact in self.by_path.remove(path).unwrap_or_default() {
+            self.cached.remove(&fact);
+        }
+        let cached = &mut self.cached;
+        for (_, facts) in self.by_path.range_mut(path_range(path)) {
+            facts.retain(|fact| {
+                let is_kept = cached
+                    .get(fact)
+                    .is_some_and(|it| it.reading == FactReading::Absent);
+                if !is_kept {
+                    cached.remove(fact);
+                }
+                is_kept
+            });
+        }
+        self.forget_above(path);
     }
 
     /// Drops the facts about a path and every path below it, and directory listings that contain it.
@@ -214,6 +255,11 @@ impl FactCache {
         for fact in removed {
             self.cached.remove(&fact);
         }
+        self.forget_above(path);
+    }
+
+    /// Drops the facts about parent directories that a change of a path makes stale.
+    fn forget_above(&mut self, path: &str) {
         for above in ancestors(path) {
             let Some(facts) = self.by_path.get_mut(above) else {
                 continue;
@@ -242,7 +288,7 @@ impl FactCache {
             match domain {
                 Domain::Fixed => {}
                 Domain::All => self.doubt_all_since = self.predictions,
-                Domain::Path(path) => {
+                Domain::Path(path) | Domain::Folder(path) => {
                     let path = trim_slash(&path).to_owned();
                     if predicted_entry.is_none() {
                         self.doubtful_paths.insert(path.clone());
@@ -374,6 +420,12 @@ impl FactCache {
     }
 }
 
+/// Returns true if an entry is known to exist at a path.
+fn has_entry(facts: &FactCache, path: &str) -> bool {
+    let entry = facts.cached.get(&Fact::Path(path.to_owned()));
+    entry.is_some_and(|cached| matches!(cached.reading, FactReading::Entry(_)))
+}
+
 /// Removes trailing slashes, except from the root directory.
 fn trim_slash(path: &str) -> &str {
     match path.trim_end_matches('/') {
@@ -427,8 +479,8 @@ fn sha256(bytes: &[u8]) -> String {
 pub(crate) fn touched_domains(change: &Change) -> Vec<Domain> {
     let path = |path: &String| Domain::Path(path.clone());
     match change {
+        Change::Folder { path, .. } => vec![Domain::Folder(path.clone())],
         Change::Write(FileWrite { path: at, .. })
-        | Change::Folder { path: at, .. }
         | Change::Link { path: at, .. }
         | Change::Remove { path: at }
         | Change::Set { path: at, .. }
@@ -506,6 +558,24 @@ mod tests {
         let facts = FactCache::default();
         let needed = Halt::Needs(vec![Fact::Path("/x".into())]);
         assert_eq!(facts.path("/x"), Err(needed));
+    }
+
+    #[test]
+    fn what_was_absent_below_a_new_folder_stays_absent() {
+        let folder = |path: &str| Domain::Folder(path.into());
+        let mut facts = learned();
+        facts.learn(Fact::Path("/new".into()), FactReading::Absent);
+        facts.learn(Fact::Path("/new/a".into()), FactReading::Absent);
+        // Before the change and after it.
+        facts.forget(&folder("/new"));
+        facts.forget(&folder("/new"));
+        assert!(!has(&facts, "/new") && has(&facts, "/new/a"));
+        // Another change may make the folder readable.
+        facts.learn(Fact::Path("/new".into()), entry(FileKind::Folder));
+        facts.forget(&folder("/new"));
+        assert!(!has(&facts, "/new/a"));
+        facts.forget(&folder("/srv"));
+        assert!(!has(&facts, "/srv/a") && !has(&facts, "/srv/a/b"));
     }
 
     #[test]

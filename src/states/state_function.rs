@@ -128,17 +128,17 @@ impl StateFunction {
 
     /// Whether the function declares this argument.
     pub fn takes(&self, key: &str) -> bool {
-        self.required().chain(self.optional()).any(|it| it == key)
+        has_word(self.required, key) || has_word(self.optional, key)
     }
 
     /// Returns true for an argument of Salt's function that has no support here.
     pub fn lacks(&self, key: &str) -> bool {
-        self.unsupported.split_whitespace().any(|it| it == key)
+        has_word(self.unsupported, key)
     }
 
     /// Returns true for an argument of Salt's function that is accepted but has no effect here.
     pub fn ignores(&self, key: &str) -> bool {
-        self.without_effect.split_whitespace().any(|it| it == key)
+        has_word(self.without_effect, key)
     }
 
     /// Returns true if an argument without a meaning is no error.
@@ -150,6 +150,15 @@ impl StateFunction {
     pub fn takes_any(&self) -> bool {
         self.takes("*")
     }
+}
+
+/// Returns true if a word stands in a text of words with spaces between them. Every call of a state looks for all of its
+/// arguments, so the search goes by bytes.
+fn has_word(words: &str, word: &str) -> bool {
+    words
+        .as_bytes()
+        .split(|byte| *byte == b' ')
+        .any(|it| it == word.as_bytes())
 }
 
 /// A state function: compares the state with facts and returns a decision. Has no side effects.

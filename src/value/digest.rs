@@ -238,13 +238,10 @@ pub fn name_uuid(namespace: [u8; 16], name: &[u8]) -> String {
 
 /// Returns bytes as lowercase hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-            text
-        })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)]));
+    bytes.iter().flat_map(digits).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::frames::{Frames, heading, is_timeout_code};
 use super::prelude;
 use super::shell_words::{content_function, path_word};
-use crate::host::change::{Change, CommandRun, FileWrite, ModeAndOwner, describe_change};
+use crate::host::change::{
+    Change, CommandRun, FileWrite, ModeAndOwner, describe_change, may_begin_with,
+};
 use crate::host::{Action, CapturedOutput, ChangeOutput, Exit, RunOutput, change_failure};
 use crate::text::quote_word;
 
@@ -158,10 +160,8 @@ fn attribute_words(like: &ModeAndOwner) -> String {
 ///
 /// A file that everybody or nobody but its owner may read can have its mode at once. Others begin as private files.
 fn first_umask(write: &FileWrite) -> u32 {
-    const SPECIAL_AND_EXECUTE: u32 = 0o7111;
     let mode = write.like.mode.or(write.present_mode).unwrap_or(0o600);
-    let is_same_for_all = mode & 0o004 != 0 || mode & 0o777 == mode & 0o700;
-    if mode & SPECIAL_AND_EXECUTE == 0 && is_same_for_all {
+    if may_begin_with(mode) {
         0o666 & !mode
     } else {
         0o077

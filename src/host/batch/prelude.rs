@@ -36,7 +36,8 @@ trap - EXIT HUP INT PIPE TERM
 umask "$_o"
 case $_l in x*) LC_ALL=${_l#x};; *) unset LC_ALL;; esac
 }
-t() {
+t() { m || { echo 'no temporary file can be made' >&2; exit 1; }; }
+m() {
 [ -z "$_T" ] || return 0
 umask 077; set -C
 for _q in "#,
@@ -47,9 +48,9 @@ if { true >"$_T.o" && true >"$_T.e" && true >"$_T.i"; } 2>/dev/null; then
 set +C; umask 022; return
 fi
 done
+set +C; umask 022
 _T=
-echo 'no temporary file can be made' >&2
-exit 1
+return 1
 }
 r() {
 _a=0 _b=0 _w=0
@@ -112,13 +113,14 @@ _w=${_w#* gid=}; Z=$_id:${_w%%[!0-9]*}
 
 /// The functions that read facts.
 ///
-/// `P` and `L` run `stat` on paths, `L` following links; `H` and `J` compute digests; `C` prints
+/// `P` and `L` run `stat` on paths, `L` following links; `H` and `J` compute digests; `C` and `E` print
 /// file contents; `T` lists folders. Each takes the index of its first fact first. The contents of a
-/// file end with the word `B`, which no file can contain: each script has its own.
+/// file end with the word `B`, which no file can contain: each script has its own. One program prints the contents of
+/// several files, and a file with that word after each of them. `X` is the limit of bytes of a file.
 pub(super) const READS: &str = r#"F='%f %u %g %s %Y %U:%G'
 B() {
 command -v stat >/dev/null 2>&1 || { echo 'the program `stat` is not installed' >&2; exit 1; }
-B=$1; p "b$1"
+B=$1 X=$2; p "b$1"
 }
 P() {
 _i=$1 _n=; shift
@@ -172,9 +174,25 @@ elif [ ! -r "$2" ]; then p "u$1"
 else p "h$1"; { sha256sum || shasum -a 256 || openssl dgst -r -sha256; } 2>/dev/null <"$2"; printf '\0'; fi
 }
 C() {
+_i=$1 _n= _w=1; shift
+for _p do
+shift
+if [ ! -f "$_p" ]; then p "a$_i"
+elif [ ! -r "$_p" ]; then p "u$_i"
+else set -- "$@" "$_p"; _n="$_n $_i"; fi
+_i=$((_i + 1))
+done
+if [ $# -gt 2 ] && m && printf '%s\0' "$B" >"$_T.i" && head -qc 1 "$_T.i" >/dev/null 2>&1; then
+for _p do shift; set -- "$@" "$_p" "$_T.i"; done
+_w=2; p "C$_n"
+if head -qc "$X" -- "$@" 2>/dev/null; then return; fi
+fi
+for _i in $_n; do E "$_i" "$1"; shift $_w; done
+}
+E() {
 if [ ! -f "$2" ]; then p "a$1"
 elif [ ! -r "$2" ]; then p "u$1"
-else p "c$1"; head -c "$3" <"$2"; p "$B"; fi
+else p "c$1"; head -c "$X" <"$2"; p "$B"; fi
 }
 T() {
 if [ ! -d "$2" ]; then p "a$1"; return; fi
@@ -197,7 +215,8 @@ n "$@" || for _p do n "$_p"; done'
 /// then ends the whole script.
 ///
 /// `W` starts two programs for most files: `stat` for the attributes of the old file and the new one, or `chmod`, and
-/// then `mv`. Its last word is the umask with which the new file begins.
+/// then `mv`. A new file without a desired mode needs `mv` alone: like a file that a program creates, it has the mode of
+/// the umask, or of the default access list of its folder. The last word is the umask with which the new file begins.
 pub(super) const CHANGES: &str = r#"N='
 '
 k() { _h=; p "k$1"; }
@@ -250,7 +269,7 @@ case $_w$_g/$4:$5 in
 esac
 _m=${_m:-644}
 if [ -n "$_a" ]; then [ "$((0$_a))" -eq "$((0$_m))" ]
-else case $_m/$6 in 600/0[67][67]|0600/0[67][67]) ;; *) false;; esac; fi || _e=$(chmod -- "$_m" "$_h" 2>&1) || f "$1" "$_e"
+else [ "$3$_m/$6" = 644/022 ]; fi || _e=$(chmod -- "$_m" "$_h" 2>&1) || f "$1" "$_e"
 v "$1" "$_h" "$2"
 k "$1"
 }

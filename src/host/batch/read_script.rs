@@ -32,7 +32,7 @@ pub(super) fn calls(facts: &[Fact]) -> String {
     // Commands may know the name of temporary files, but not the mark.
     let (mark, name) = (ulid::Ulid::generate(), ulid::Ulid::generate());
     let mut groups = CallGroups {
-        text: format!("M={name}\nB {mark}\n"),
+        text: format!("M={name}\nB {mark} {MAX_CONTENT_BYTES}\n"),
         ..CallGroups::default()
     };
     for (at, index) in reading_order(facts).into_iter().enumerate() {
@@ -44,10 +44,7 @@ pub(super) fn calls(facts: &[Fact]) -> String {
                 writeln!(groups.text, "J {at} {}", path_word(it)).ok();
             }
             Fact::Digest(it) => groups.push('H', at, it),
-            Fact::Content(it) => {
-                groups.end();
-                writeln!(groups.text, "C {at} {} {MAX_CONTENT_BYTES}", path_word(it)).ok();
-            }
+            Fact::Content(it) => groups.push('C', at, it),
             Fact::Tree(it) => {
                 groups.end();
                 writeln!(groups.text, "T {at} {}", path_word(it)).ok();
@@ -74,7 +71,8 @@ fn reading_order(facts: &[Fact]) -> Vec<usize> {
             Fact::Path(_) => 0,
             Fact::Target(_) => 1,
             Fact::Digest(it) if !it.contains(HARD_TO_PRINT) => 2,
-            Fact::Digest(_) | Fact::Content(_) | Fact::Tree(_) => 3,
+            Fact::Content(_) => 3,
+            Fact::Digest(_) | Fact::Tree(_) => 4,
             Fact::Probe(_) => {
                 segment += 1;
                 0
@@ -200,6 +198,12 @@ impl<'o> ReadingsParser<'_, 'o> {
             ('c', Some(at)) => {
                 let content = frames.until(self.content_end)?.to_vec();
                 self.readings[at] = Some(FactReading::Content(content));
+            }
+            ('C', Some(_)) => {
+                for at in numbers {
+                    let content = frames.until(self.content_end)?.to_vec();
+                    *self.readings.get_mut(at)? = Some(FactReading::Content(content));
+                }
             }
             ('t', Some(at)) => self.readings[at] = Some(parse_tree(frames)?),
             ('r', Some(at)) => {

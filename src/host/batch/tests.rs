@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::host::change::{Change, CommandRun, FileWrite, ModeAndOwner};
 use crate::host::fact::{CommandSetting, Domain, Fact, FactReading, FileStat, Probe};
-use crate::host::native::{self, AccountNames};
+use crate::host::native::{self, AccountNames, FactReader};
 use crate::host::{Action, ActionResult, CapturedOutput, ChangeOutput, Exit, Program, RunOutput};
 
 /// Returns the command lines of the installed shells to test.
@@ -83,9 +83,11 @@ fn change_in(shell: &[&str], changes: &[Change]) -> ChangeOutput {
 }
 
 fn native_readings(facts: &[Fact]) -> Vec<FactReading> {
-    let mut names = AccountNames::default();
-    let read = |fact: &Fact| native::read(fact, &mut names).unwrap();
-    facts.iter().map(read).collect()
+    let mut reader = FactReader::default();
+    facts
+        .iter()
+        .map(|fact| reader.read(fact).unwrap())
+        .collect()
 }
 
 fn all_of(path: &str) -> [Fact; 5] {

@@ -65,6 +65,14 @@ pub enum Change {
     Run(CommandRun),
 }
 
+/// Returns true if a file may have its mode before its content is complete and before it has its owner: everybody, or
+/// nobody but its owner, may read it, only the owner may write it, and nobody may execute it.
+pub(crate) fn may_begin_with(mode: u32) -> bool {
+    const SPECIAL_EXECUTE_AND_WRITE: u32 = 0o7133;
+    let is_same_for_all = mode & 0o004 != 0 || mode & 0o777 == mode & 0o700;
+    mode & SPECIAL_EXECUTE_AND_WRITE == 0 && is_same_for_all
+}
+
 /// Returns the verb and the object of a change, for messages.
 pub(crate) fn describe_change(change: &Change) -> (&'static str, &str) {
     match change {

@@ -3,5 +3,5 @@
 mod change;
 mod shell_command;
 
-pub(crate) use change::describe_change;
 pub use change::{Change, CommandRun, FileWrite, ModeAndOwner};
+pub(crate) use change::{describe_change, may_begin_with};

@@ -71,6 +71,8 @@ pub enum Domain {
     Accounts,
     /// A path, the tree below it, and the listings of its parent folders.
     Path(String),
+    /// A folder that is created or gets attributes, and the listings of its parent folders. A new folder is empty.
+    Folder(String),
     All,
 }
 

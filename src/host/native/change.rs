@@ -20,7 +20,7 @@ use nix::errno::Errno;
 
 use super::accounts::{AccountNames, OwnerIds};
 use super::copy::{self, temporary_sibling};
-use crate::host::change::{Change, FileWrite, ModeAndOwner, describe_change};
+use crate::host::change::{Change, FileWrite, ModeAndOwner, describe_change, may_begin_with};
 use crate::system::clock;
 use crate::system::fault::{self, SystemCall};
 use crate::system::fs;
@@ -106,8 +106,15 @@ fn write_new(
     owner: OwnerIds,
     old: Option<&Metadata>,
 ) -> std::io::Result<()> {
+    let old_mode = old.map(|old| old.mode() & 0o7777);
+    let mode = it.like.mode.or(old_mode).unwrap_or(FILE_MODE);
+    let first_mode = if may_begin_with(mode) {
+        mode
+    } else {
+        PARTIAL_FILE_MODE
+    };
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(PARTIAL_FILE_MODE);
+    options.write(true).create_new(true).mode(first_mode);
     let file = fault::call(SystemCall::Open(new), || options.open(new))?;
     fault::write_all(&file, new, &it.bytes)?;
     let is = file.metadata()?;
@@ -128,8 +135,6 @@ fn write_new(
             chown_result?;
         }
     }
-    let old_mode = old.map(|old| old.mode() & 0o7777);
-    let mode = it.like.mode.or(old_mode).unwrap_or(FILE_MODE);
     if mode != is.mode() & 0o7777 || user.is_some() || group.is_some() {
         file.set_permissions(Permissions::from_mode(mode))?;
     }

@@ -11,4 +11,4 @@ mod read;
 pub(crate) use accounts::AccountNames;
 pub(crate) use change::apply;
 pub(crate) use command::{probe_command, probe_output, run_command};
-pub(crate) use read::read;
+pub(crate) use read::FactReader;

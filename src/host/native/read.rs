@@ -1,4 +1,4 @@
-//! Reads one fact of the local machine.
+//! Reads facts of the local machine.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -19,29 +19,57 @@ const PERMISSIONS: u32 = 0o7777;
 /// The number of bytes read at a time to compute a digest.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Reads a fact.
+/// Reads facts of the local machine, one after the other.
 ///
-/// None for a probe, which needs a command.
-pub(crate) fn read(fact: &Fact, names: &mut AccountNames) -> Option<FactReading> {
-    Some(match fact {
-        Fact::Path(path) => stat_path(Path::new(path), std::fs::symlink_metadata(path), names),
-        Fact::Target(path) => stat_path(Path::new(path), std::fs::metadata(path), names),
-        Fact::Digest(path) => read_regular_file(path, digest),
-        Fact::Content(path) => read_regular_file(path, content),
-        Fact::Tree(path) => tree(Path::new(path), names),
-        Fact::Probe(_) => return None,
-    })
+/// Several facts about the same path in a row share its metadata.
+#[derive(Debug, Default)]
+pub(crate) struct FactReader {
+    names: AccountNames,
+    /// The path that was looked at last, without following a link. No metadata if it does not exist.
+    last: Option<(String, Option<Metadata>)>,
+}
+
+impl FactReader {
+    /// Reads a fact.
+    ///
+    /// None for a probe, which needs a command.
+    pub(crate) fn read(&mut self, fact: &Fact) -> Option<FactReading> {
+        Some(match fact {
+            Fact::Path(path) => {
+                let metadata = std::fs::symlink_metadata(path).ok();
+                let reading = stat_path(Path::new(path), metadata.as_ref(), &mut self.names);
+                self.last = Some((path.clone(), metadata));
+                reading
+            }
+            Fact::Target(path) => {
+                let metadata = self.target(path);
+                stat_path(Path::new(path), metadata.as_ref(), &mut self.names)
+            }
+            Fact::Digest(path) => read_regular_file(path, self.target(path), digest),
+            Fact::Content(path) => read_regular_file(path, self.target(path), content),
+            Fact::Tree(path) => tree(Path::new(path), &mut self.names),
+            Fact::Probe(_) => return None,
+        })
+    }
+
+    /// Returns the metadata of what a path leads to. A path that was just looked at is not looked at again, unless it
+    /// is a link.
+    fn target(&self, path: &str) -> Option<Metadata> {
+        match &self.last {
+            Some((last, None)) if last == path => None,
+            Some((last, Some(metadata))) if last == path && !metadata.is_symlink() => {
+                Some(metadata.clone())
+            }
+            _ => std::fs::metadata(path).ok(),
+        }
+    }
 }
 
 /// Converts the metadata of a path. An inaccessible path counts as absent, as it does for a shell.
-fn stat_path(
-    path: &Path,
-    metadata: std::io::Result<Metadata>,
-    names: &mut AccountNames,
-) -> FactReading {
+fn stat_path(path: &Path, metadata: Option<&Metadata>, names: &mut AccountNames) -> FactReading {
     match metadata {
-        Ok(metadata) => FactReading::Entry(file_stat(path, &metadata, names)),
-        Err(_) => FactReading::Absent,
+        Some(metadata) => FactReading::Entry(file_stat(path, metadata, names)),
+        None => FactReading::Absent,
     }
 }
 
@@ -72,11 +100,11 @@ fn file_stat(path: &Path, metadata: &Metadata, names: &mut AccountNames) -> File
 /// Other kinds are not opened, as that could block forever, for example on a named pipe.
 fn read_regular_file(
     path: &str,
+    metadata: Option<Metadata>,
     read: fn(File, u64) -> std::io::Result<FactReading>,
 ) -> FactReading {
-    let length = match std::fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => metadata.len(),
-        _ => return FactReading::Absent,
+    let Some(length) = metadata.filter(Metadata::is_file).map(|file| file.len()) else {
+        return FactReading::Absent;
     };
     let result = fs::open_regular(Path::new(path)).and_then(|file| read(file, length));
     result.unwrap_or_else(|error| {

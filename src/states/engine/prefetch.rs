@@ -10,6 +10,7 @@ use crate::host::change::Change;
 use crate::host::fact::{Domain, Fact};
 use crate::states::fact_cache::touched_domains;
 use crate::states::{ChangeSet, ChunkIndex, FactCache, StateDecision};
+use crate::system::fs::FILE_MODE;
 use crate::value::FoldSet;
 
 /// The number of next states whose facts are read together with those of a state.
@@ -77,13 +78,16 @@ impl Engine {
     }
 }
 
-/// Notes the modes of existing files in the changes that replace them.
+/// Notes the modes of existing files in the changes that replace them, and the usual mode where no file is.
 pub(super) fn note_present_modes(steps: &mut [Change], facts: &FactCache) {
     for step in steps {
         if let Change::Write(write) = step
-            && let Ok(Some(file)) = facts.path(&write.path)
+            && let Ok(file) = facts.path(&write.path)
         {
-            write.present_mode = file.is_file().then_some(file.mode);
+            write.present_mode = match file {
+                Some(file) => file.is_file().then_some(file.mode),
+                None => Some(FILE_MODE),
+            };
         }
     }
 }

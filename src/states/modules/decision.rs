@@ -171,7 +171,7 @@ pub(super) fn act_on_outputs(
 /// Returns why one of `count` commands failed: its error output, else its output, else its exit.
 ///
 /// None means that all ran and succeeded.
-fn failure_message(outputs: &[RunOutput], count: usize) -> Option<String> {
+pub(super) fn failure_message(outputs: &[RunOutput], count: usize) -> Option<String> {
     let failed = outputs.iter().find(|output| !output.exit.is_ok());
     let Some(failed) = failed else {
         return (outputs.len() < count).then(|| "a change was not made".to_owned());

@@ -11,11 +11,13 @@ use crate::host::fact::{Domain, FileStat};
 use crate::states::modules::decision::{
     act_on_outputs, done, failure, run_change, run_probe, single_change, text_list, unchanged,
 };
+use crate::states::modules::file::{
+    Checksum, FileSource, SelectedSource, SignatureCheck, expected_checksum,
+};
 use crate::states::modules::file_change;
 use crate::states::modules::pkg::download_command;
 use crate::states::{
     FactCache, Halt, Mode, StateCall, StateDecision, StateFunction, StateModule, StateOutcome,
-    refuse,
 };
 use crate::text::quote_word;
 use crate::value::{Map, Value, hex};
@@ -30,13 +32,12 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             "source_hash source_hash_name source_hash_update skip_verify \
                  skip_files_list_verify password options list_options force overwrite clean \
                  clean_parent user group if_missing trim_output use_cmd_unzip extract_perms \
-                 enforce_toplevel enforce_ownership_on archive_format keep keep_source use_etag",
+                 enforce_toplevel enforce_ownership_on archive_format keep keep_source use_etag \
+                 signature source_hash_sig signed_by_any signed_by_all keyring gnupghome \
+                 sig_backend",
         )
         .without_effect(
             "password list_options enforce_ownership_on source_hash_update skip_files_list_verify",
-        )
-        .unsupported(
-            "signature source_hash_sig signed_by_any signed_by_all keyring gnupghome sig_backend",
         )
         .irreversible(
             "some of the unpacked files may have existed before; remove them with file.absent",
@@ -74,7 +75,8 @@ pub(super) fn extracted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         Ok(format) => format,
         Err(why) => return failure(why),
     };
-    let source = match resolve_source(call)? {
+    let sum = archive_checksum(call, facts)?;
+    let source = match resolve_source(call, sum.as_ref())? {
         Ok(source) => source,
         Err(why) => return failure(why),
     };
@@ -99,12 +101,11 @@ pub(super) fn extracted(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         return failure(text);
     }
     if source.is_local
-        && let Some(text) = checksum_test(call, &source.path)?
-        && run_probe(facts, text, Domain::Path(source.path.clone()))?.code != 0
+        && let Some(why) = unverified_reason(call, &source, sum.as_ref(), facts)?
     {
-        return failure(mismatch_message(&source.shown, &source_digits(call)?));
+        return failure(why);
     }
-    decide_extraction(call, extraction, source, listing.as_ref())
+    decide_extraction(call, extraction, &source, sum.as_ref(), listing.as_ref())
 }
 
 fn archive_format(call: &StateCall<'_>) -> Result<Result<ArchiveFormat, String>, Halt> {
@@ -125,7 +126,8 @@ fn archive_format(call: &StateCall<'_>) -> Result<Result<ArchiveFormat, String>,
 fn decide_extraction(
     call: &StateCall<'_>,
     extraction: Extraction,
-    source: ArchiveSource,
+    source: &ArchiveSource,
+    sum: Option<&Checksum>,
     listing: Option<&ArchiveListing>,
 ) -> Result<StateDecision, Halt> {
     let requires_single_folder = call.flag("enforce_toplevel", true);
@@ -150,9 +152,9 @@ fn decide_extraction(
         has_missing: listing.is_some_and(|it| !it.missing.is_empty()),
         trim: output_limit(call),
         shown: source.shown.clone(),
-        source_hash: source_digits(call)?,
+        source_hash: sum.map(|sum| sum.digits.clone()).unwrap_or_default(),
     };
-    let (steps, removed) = extraction_steps(call, &extraction, source, listing)?;
+    let (steps, removed) = extraction_steps(call, &extraction, source, sum, listing)?;
     let mut comment = format!(
         "Archive {} would be extracted to {}/",
         plan.shown, extraction.folder
@@ -202,11 +204,46 @@ struct ExtractionPlan {
     source_hash: String,
 }
 
-/// Returns the digits of the argument `source_hash`.
-fn source_digits(call: &StateCall<'_>) -> Result<String, Halt> {
-    let hash = call.text_or("source_hash", "")?;
-    let digits = hash.rsplit(['=', ':']).next().unwrap_or_default();
-    Ok(digits.trim().to_owned())
+/// Returns why an archive that is on the machine already does not have its checksum or its signature.
+fn unverified_reason(
+    call: &StateCall<'_>,
+    source: &ArchiveSource,
+    sum: Option<&Checksum>,
+    facts: &FactCache,
+) -> Result<Option<String>, Halt> {
+    let reads = Domain::Path(source.path.clone());
+    if let Some(sum) = sum
+        && run_probe(facts, checksum_test(sum, &source.path), reads)?.code != 0
+    {
+        return Ok(Some(mismatch_message(&source.shown, &sum.digits)));
+    }
+    let Some(check) = signature_check(call)? else {
+        return Ok(None);
+    };
+    let text = check.commands(&quote_word(&source.path));
+    let probed = run_probe(facts, text, Domain::All)?;
+    let why = String::from_utf8_lossy(&probed.stderr).trim().to_owned();
+    Ok((probed.code != 0).then_some(why))
+}
+
+/// Returns the check of the signature that the state asks for.
+fn signature_check(call: &StateCall<'_>) -> Result<Option<SignatureCheck>, Halt> {
+    let lead = "Failed verifying the source file's signature: ";
+    SignatureCheck::from_call(call, "signature", lead)
+}
+
+/// Returns the checksum that the archive must have; None if nothing is to be verified.
+fn archive_checksum(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Checksum>, Halt> {
+    if call.flag("skip_verify", false) {
+        return Ok(None);
+    }
+    let written = call.required("source")?;
+    let picked = SelectedSource {
+        source: FileSource::parse(&written),
+        hash: call.non_empty_text("source_hash")?,
+        written,
+    };
+    expected_checksum(call, &picked, &picked.written, facts)
 }
 
 fn output_limit(call: &StateCall<'_>) -> Option<usize> {
@@ -246,15 +283,22 @@ fn decide_ownership(
 fn extraction_steps(
     call: &StateCall<'_>,
     extraction: &Extraction,
-    source: ArchiveSource,
+    source: &ArchiveSource,
+    sum: Option<&Checksum>,
     listing: Option<&ArchiveListing>,
 ) -> Result<(Vec<Change>, Vec<String>), Halt> {
     let mut steps = Vec::new();
     if listing.is_none() {
-        steps.extend(source.fetch_steps);
+        steps.extend(source.fetch_steps.iter().cloned());
     }
     let touched = || [Domain::Path(extraction.folder.clone())];
-    if let Some(text) = checksum_command(call, &extraction.archive)? {
+    if let Some(sum) = sum {
+        let test = checksum_test(sum, &extraction.archive);
+        let text = format!("{test} || exit {EXIT_CHECKSUM_MISMATCH}");
+        steps.push(run_change(text, touched()));
+    }
+    if let Some(check) = signature_check(call)?.filter(|_| !source.is_local) {
+        let text = check.commands(&quote_word(&extraction.archive));
         steps.push(run_change(text, touched()));
     }
     let mut removed = Vec::new();
@@ -359,20 +403,23 @@ fn archive_bomb_message(extraction: &Extraction) -> String {
 const CACHE_DIR: &str = "/var/cache/unfurl/archives";
 
 /// The exit code of the verify command if the archive's checksum is not the expected one.
-pub(super) const EXIT_CHECKSUM_MISMATCH: i32 = 95;
+const EXIT_CHECKSUM_MISMATCH: i32 = 95;
 
 /// The source of an archive: its path on the machine and the changes that fetch it.
-pub(super) struct ArchiveSource {
-    pub(super) shown: String,
+struct ArchiveSource {
+    shown: String,
     /// The changes that bring the archive to the machine; empty if it is already a local file.
-    pub(super) fetch_steps: Vec<Change>,
-    pub(super) path: String,
+    fetch_steps: Vec<Change>,
+    path: String,
     /// Whether the source is a path on the machine.
-    pub(super) is_local: bool,
+    is_local: bool,
 }
 
 /// Resolves the source of the state's archive. The inner error is the comment of the failed state.
-pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSource, String>, Halt> {
+fn resolve_source(
+    call: &StateCall<'_>,
+    sum: Option<&Checksum>,
+) -> Result<Result<ArchiveSource, String>, Halt> {
     let shown = call.required("source")?;
     let local = shown.strip_prefix("file://").unwrap_or(&shown);
     if local.starts_with('/') {
@@ -397,13 +444,13 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
             ModeAndOwner::default(),
         ));
     } else {
-        let sum = call.text("source_hash")?.unwrap_or_default();
-        if sum.is_empty() && !call.flag("skip_verify", false) {
+        if sum.is_none() && !call.flag("skip_verify", false) {
             return Ok(Err(format!(
                 "Unable to verify upstream hash of source file {shown}, please set source_hash or set skip_verify to True"
             )));
         }
-        let key = hex(&Sha256::digest(format!("{shown}\n{sum}")));
+        let digits = sum.map_or("", |sum| &*sum.digits);
+        let key = hex(&Sha256::digest(format!("{shown}\n{digits}")));
         path = format!("{CACHE_DIR}/{}-{end}", &key[..16]);
         fetch.push(run_change(
             download_command(&shown, &path),
@@ -418,45 +465,11 @@ pub(super) fn resolve_source(call: &StateCall<'_>) -> Result<Result<ArchiveSourc
     }))
 }
 
-/// Returns a command that fails if an archive does not match `source_hash`; None if nothing is to be
-/// verified.
-fn checksum_command(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
-    let test = checksum_test(call, path)?;
-    let path = quote_word(path);
-    Ok(
-        test.map(|test| {
-            format!("{test} || {{ rm -f {path}.new; exit {EXIT_CHECKSUM_MISMATCH}; }}")
-        }),
+/// Returns the test of a shell whether an archive has a checksum.
+fn checksum_test(sum: &Checksum, path: &str) -> String {
+    let Checksum { algorithm, digits } = sum;
+    format!(
+        "[ \"$({algorithm}sum {} | cut -d' ' -f1)\" = {digits} ]",
+        quote_word(path)
     )
-}
-
-/// Returns the test of a shell whether an archive matches `source_hash`; None if nothing is to be verified.
-fn checksum_test(call: &StateCall<'_>, path: &str) -> Result<Option<String>, Halt> {
-    let Some(text) = call
-        .text("source_hash")?
-        .filter(|_| !call.flag("skip_verify", false))
-    else {
-        return Ok(None);
-    };
-    let text = text.trim();
-    let (kind, digits) = text.split_once(['=', ':']).unwrap_or(("", text));
-    let is_hex = !digits.is_empty() && digits.bytes().all(|sign| sign.is_ascii_hexdigit());
-    let program = match (is_hex, digits.len()) {
-        (true, 32) => "md5sum",
-        (true, 40) => "sha1sum",
-        (true, 56) => "sha224sum",
-        (true, 64) => "sha256sum",
-        (true, 96) => "sha384sum",
-        (true, 128) => "sha512sum",
-        _ => {
-            return refuse(format!(
-                "Source hash {text} is not a checksum: write {}=… with hex digits",
-                if kind.is_empty() { "sha256" } else { kind }
-            ));
-        }
-    };
-    let (path, digits) = (quote_word(path), digits.to_lowercase());
-    Ok(Some(format!(
-        "[ \"$({program} {path} | cut -d' ' -f1)\" = {digits} ]"
-    )))
 }

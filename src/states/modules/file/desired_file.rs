@@ -8,9 +8,10 @@ use crate::states::modules::file_change;
 use sha2::{Digest as _, Sha256};
 
 use super::plan::{
-    FilePlan, PathOwners, file_name, is_folder, missing_folder_steps, mode_text, parent, path_fact,
-    put_text, resolve_links, searchable_mode, target_fact,
+    FilePlan, PathOwners, dry_run_comment, file_name, is_folder, missing_folder_steps, mode_text,
+    parent, path_fact, put_text, resolve_links, searchable_mode, target_fact,
 };
+use super::signature::SignatureCheck;
 use super::source::Checksum;
 use super::source::{self, FetchFrom};
 use super::text_diff::{DiffVisibility, MAX_DIFF_BYTES, content_diff};
@@ -87,6 +88,8 @@ pub(super) struct DesiredFile {
     pub(super) backup: BackupPolicy,
     /// Whether the file is written without reading what exists (P18).
     pub(super) assume_present: bool,
+    /// The signature that new content of a source must have.
+    pub(super) signature: Option<SignatureCheck>,
 }
 
 /// Plans the changes that bring a file to the desired state.
@@ -133,15 +136,8 @@ pub(super) fn plan_file(
     plan_existing(desired, &real, entry, facts)
 }
 
-/// The note below the comment of a dry run.
-const DRY_RUN_NOTE: &str =
-    "\nNote: No changes made, actual changes may\nbe different due to other states.";
-
 fn planned_change_outcome(path: &str, changes: Map) -> StateOutcome {
-    StateOutcome::would_change(
-        changes,
-        format!("The file {path} is set to be changed{DRY_RUN_NOTE}"),
-    )
+    StateOutcome::would_change(changes, dry_run_comment(path))
 }
 
 /// Plans for a file whose content stays: only its owners and mode are set.
@@ -363,6 +359,8 @@ fn diff_text(desired: &DesiredFile, facts: &FactCache) -> Result<String, Halt> {
 fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<Vec<Change>, Halt> {
     let is_there = facts.target(&desired.path)?.is_some();
     let like = desired.owners.with_mode(desired.mode);
+    let signature = desired.signature.as_ref();
+    let verification = signature.map_or_else(String::new, |check| check.commands("\"$t\""));
     let bytes = match &desired.body {
         FileBody::Any => Vec::new(),
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
@@ -376,21 +374,41 @@ fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<V
                     real,
                     is_there,
                     &like,
+                    &verification,
                 ));
             }
             facts.content(source)?.unwrap_or_default().to_vec()
         }
         FileBody::Download(address, sum) => {
             let fetch = FetchFrom::Web(address, sum.as_ref());
-            return Ok(source::fetch_steps(&fetch, real, is_there, &like));
+            return Ok(source::fetch_steps(
+                &fetch,
+                real,
+                is_there,
+                &like,
+                &verification,
+            ));
         }
     };
-    Ok(vec![file_change::write_hidden(
-        real,
-        bytes,
-        like,
-        desired.visibility == DiffVisibility::Secret,
-    )])
+    let is_secret = desired.visibility == DiffVisibility::Secret;
+    let has_source = matches!(desired.body, FileBody::FromSource(_) | FileBody::CopyOf(_));
+    let mut steps = Vec::new();
+    if has_source && signature.is_some() {
+        steps.push(verification_change(&verification, &bytes, real));
+    }
+    steps.push(file_change::write_hidden(real, bytes, like, is_secret));
+    Ok(steps)
+}
+
+/// Returns the change that fails unless the content has the signature.
+fn verification_change(commands: &str, bytes: &[u8], path: &str) -> Change {
+    let text =
+        format!("t=$(mktemp) || exit 1; trap 'rm -f -- \"$t\"' EXIT; cat >\"$t\"\n{commands}");
+    Change::Run(CommandRun {
+        stdin: Some(bytes.to_vec()),
+        shown: Some(format!("gpg --verify {path}")),
+        ..CommandRun::new(text).touching([])
+    })
 }
 
 /// Returns the change that copies a file to the backup folder, with the time in its name.
@@ -409,6 +427,9 @@ pub(super) fn backup_change(path: &str) -> Change {
 /// Plans for a file that is written without reading what exists.
 fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
     let path = &desired.path;
+    if desired.signature.is_some() {
+        return refuse("`assume_present` verifies no `signature`");
+    }
     let bytes = match &desired.body {
         FileBody::Any => Vec::new(),
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),

@@ -3,8 +3,8 @@
 //! The functions are defined in the sibling files; the engine finds them by name through [`MODULE`].
 
 use super::{
-    append, block, copy, decode, directory, edit, keyvalue, line, link, managed, patch, presence,
-    recurse, serialize, tidied,
+    append, block, cached, copy, decode, directory, edit, keyvalue, line, link, managed, node,
+    patch, presence, recurse, retention, serialize, tidied,
 };
 use crate::states::{StateFunction, StateModule};
 
@@ -39,6 +39,13 @@ static FUNCTIONS: &[StateFunction] = &[
              append_newline insert_before_match insert_after_match",
         )
         .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("cached", cached::cached)
+        .about("Keeps a copy of a file of the state tree or of a download on the host.")
+        .options(
+            "source_hash source_hash_name skip_verify saltenv use_etag source_hash_sig \
+             signed_by_any signed_by_all keyring gnupghome sig_backend",
+        )
+        .reversed_by("not_cached"),
     StateFunction::new("comment", edit::comment)
         .about("Comments out the lines of a file that match a pattern.")
         .requires("regex")
@@ -95,17 +102,24 @@ static FUNCTIONS: &[StateFunction] = &[
              makedirs dir_mode context replace defaults backup show_changes create contents \
              tmp_dir tmp_ext contents_pillar contents_grains contents_newline contents_delimiter \
              encoding encoding_errors allow_empty follow_symlinks check_cmd skip_verify verify_ssl \
-             use_etag new_file_diff file_mode assume_present win_owner win_perms win_deny_perms \
-             win_inheritance win_perms_reset",
+             use_etag new_file_diff file_mode assume_present attrs signature source_hash_sig \
+             signed_by_any signed_by_all keyring gnupghome sig_backend win_owner win_perms \
+             win_deny_perms win_inheritance win_perms_reset",
         )
-        .unsupported(
-            "attrs selinux signature source_hash_sig signed_by_any signed_by_all keyring gnupghome \
-             sig_backend ignore_ordering ignore_whitespace ignore_comment_characters",
-        )
+        .unsupported("selinux ignore_ordering ignore_whitespace ignore_comment_characters")
         .reversed_by("absent"),
     StateFunction::new("missing", presence::missing)
         .about("Fails if the path exists.")
         .accepts_more(),
+    StateFunction::new("mknod", node::mknod)
+        .about("Creates a device or a named pipe.")
+        .requires("ntype")
+        .options("major minor user group mode")
+        .reversed_by("absent"),
+    StateFunction::new("not_cached", cached::not_cached)
+        .about("Removes the copy that `file.cached` keeps.")
+        .options("saltenv")
+        .reversed_by("cached"),
     StateFunction::new("patch", patch::patch)
         .about("Applies a patch to a file or a folder.")
         .accepts_more()
@@ -148,6 +162,12 @@ static FUNCTIONS: &[StateFunction] = &[
              backup show_changes ignore_if_missing backslash_literal encoding",
         )
         .irreversible(IRREVERSIBLE_REASON),
+    StateFunction::new("retention_schedule", retention::retention_schedule)
+        .about("Keeps some of the backups in a folder, and removes the others.")
+        .requires("retain")
+        .options("strptime_format")
+        .unsupported("timezone")
+        .irreversible("the removed backups are not recorded"),
     StateFunction::new("serialize", serialize::serialize)
         .about("Writes data as YAML, JSON and similar formats into a file.")
         .accepts_more()

@@ -7,11 +7,14 @@ use super::contents::{self, ExplicitContents};
 use super::desired_file::{
     BackupPolicy, DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
 };
+use super::file_flags::add_flags;
 use super::plan::{FilePlan, PathOwners, expand_home, parent, path_fact, target_fact};
+use super::signature::SignatureCheck;
+use super::source::contains_secrets;
 use super::source::{
     FileSource, SelectedSource, render_source, select_source, source_mode, template_context,
 };
-use super::source::{contains_secrets, expected_checksum};
+use super::source_hash::expected_checksum;
 use super::text_diff::DiffVisibility;
 use crate::host::RunOutput;
 use crate::host::change::{Change, CommandRun};
@@ -23,20 +26,17 @@ use crate::value::Map;
 
 /// Decides `file.managed`: creates or updates a file.
 pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
-    let checked = call.non_empty_text("check_cmd")?;
-    let work = decide_file(call, facts)?;
-    let work = match work {
+    let desired = match decide_file(call, facts)? {
         FileDecision::Done(outcome) => return Ok(StateDecision::Done(*outcome)),
-        FileDecision::Desired(desired) => {
-            let mut work = plan_file(&desired, call.mode, facts)?;
-            add_warnings(call, &mut work);
-            if let Some(command) = checked {
-                return check_before_write(call, work, &desired, &command);
-            }
-            work
-        }
+        FileDecision::Desired(desired) => desired,
     };
-    Ok(work.into_decision(call.mode))
+    let mut work = plan_file(&desired, call.mode, facts)?;
+    add_warnings(call, &mut work);
+    let decision = match call.non_empty_text("check_cmd")? {
+        Some(command) => check_before_write(call, work, &desired, &command)?,
+        None => work.into_decision(call.mode),
+    };
+    add_flags(call, &desired.path, decision, facts)
 }
 
 /// The result of reading the arguments: a final outcome, or the file to plan.
@@ -186,6 +186,11 @@ fn build_desired_file(
         },
         backup: backup_policy(call)?,
         assume_present: call.flag("assume_present", false),
+        signature: SignatureCheck::from_call(
+            call,
+            "signature",
+            "Failed checking new file's signature: ",
+        )?,
     })))
 }
 
@@ -263,7 +268,7 @@ fn source_body(
             (facts.content(source)?.unwrap_or_default().to_vec(), source)
         }
         FileSource::Web(address) => {
-            let sum = expected_checksum(call, picked, path, facts)?;
+            let sum = expected_checksum(call, picked, path, facts).map_err(in_managed_file)?;
             if sum.is_none() && !call.flag("skip_verify", false) {
                 return fail(format!(
                     "Unable to verify upstream hash of source file {address}, please set \
@@ -290,6 +295,14 @@ fn source_body(
         Some(other) => fail(format!(
             "Specified template format {other} is not supported"
         )),
+    }
+}
+
+/// Adds what failed to the comment about a checksum.
+fn in_managed_file(halt: Halt) -> Halt {
+    match halt {
+        Halt::Failed(why) => Halt::Failed(format!("Unable to manage file: {why}")),
+        needs @ Halt::Needs(_) => needs,
     }
 }
 

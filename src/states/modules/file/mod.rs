@@ -5,6 +5,7 @@
 
 mod append;
 mod block;
+mod cached;
 mod cleanup;
 mod contents;
 mod copy;
@@ -12,22 +13,32 @@ mod decode;
 mod desired_file;
 mod directory;
 mod edit;
+mod file_flags;
 mod file_pattern;
 mod functions;
 mod keyvalue;
 mod line;
 mod link;
 mod managed;
+mod node;
 mod patch;
 mod pattern;
 mod plan;
 mod presence;
 mod recurse;
+mod retention;
 mod serialize;
+mod signature;
 mod source;
+mod source_hash;
 mod text_diff;
 mod tidied;
 
 pub(super) use functions::MODULE;
 pub(super) use pattern::{Flags, compile};
-pub(super) use source::{contains_secrets, read_source, render_source, template_context};
+pub(super) use signature::SignatureCheck;
+pub(super) use source::{
+    Checksum, FileSource, SelectedSource, contains_secrets, read_source, render_source,
+    template_context,
+};
+pub(super) use source_hash::expected_checksum;

@@ -48,6 +48,13 @@ impl FilePlan {
     }
 }
 
+/// Returns the comment of a dry run about a file that would change.
+pub(super) fn dry_run_comment(path: &str) -> String {
+    format!(
+        "The file {path} is set to be changed\nNote: No changes made, actual changes may\nbe different due to other states."
+    )
+}
+
 /// Inserts a text into a map of changes.
 pub(super) fn put_text(changes: &mut Map, key: &str, value: impl Into<String>) {
     changes.insert(Arc::from(key), Value::str(value.into()));

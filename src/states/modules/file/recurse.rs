@@ -244,6 +244,7 @@ fn add_file(
         },
         backup: backup_policy(call)?,
         assume_present: false,
+        signature: None,
     };
     // In test mode the plan tolerates a missing parent folder, which an earlier step creates.
     match plan_file(&desired, Mode::Test, facts) {

@@ -71,6 +71,7 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         links: LinkPolicy::Follow,
         backup: backup_policy(call)?,
         assume_present: false,
+        signature: None,
     };
     let mut work = plan_file(&desired, call.mode, facts)?;
     if work.test.result.is_none() {

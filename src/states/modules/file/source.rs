@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::plan::{file_name, probe_text};
+use super::plan::probe_text;
 use super::text_diff::decode;
 use crate::host::change::{Change, CommandRun, ModeAndOwner};
 use crate::host::fact::Domain;
@@ -16,7 +16,7 @@ use crate::value::{Map, Secrets};
 
 /// A location that content is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FileSource {
+pub(in crate::states::modules) enum FileSource {
     /// A path in the state tree (`salt://`), perhaps with its environment (`?saltenv=`).
     Tree(String),
     /// A path on the machine (`file://` or no scheme).
@@ -27,20 +27,20 @@ pub(super) enum FileSource {
 
 /// The source that a state uses, with its checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SelectedSource {
+pub(in crate::states::modules) struct SelectedSource {
     /// The address as the state gives it.
-    pub(super) written: String,
-    pub(super) source: FileSource,
+    pub(in crate::states::modules) written: String,
+    pub(in crate::states::modules) source: FileSource,
     /// The value of `source_hash` or of the source's own hash, unparsed.
-    pub(super) hash: Option<String>,
+    pub(in crate::states::modules) hash: Option<String>,
 }
 
 /// A checksum: the algorithm and the hex digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Checksum {
+pub(in crate::states::modules) struct Checksum {
     /// The name of the algorithm, such as `sha256`.
-    pub(super) algorithm: &'static str,
-    pub(super) digits: String,
+    pub(in crate::states::modules) algorithm: &'static str,
+    pub(in crate::states::modules) digits: String,
 }
 
 /// The algorithms with the number of hex digits of their checksums.
@@ -55,7 +55,7 @@ const HASH_ALGORITHMS: [(&str, usize); 6] = [
 
 impl FileSource {
     /// Parses an address. Text without a known scheme is a path on the machine.
-    pub(super) fn parse(written: &str) -> Self {
+    pub(in crate::states::modules) fn parse(written: &str) -> Self {
         if let Some(rest) = written.strip_prefix("salt://") {
             return Self::Tree(rest.trim_start_matches('|').to_owned());
         }
@@ -256,56 +256,11 @@ pub(in crate::states::modules) fn read_source(
 }
 
 /// Returns the command that prints the content of a URL.
-pub(super) fn download_to_stdout_command(address: &str) -> String {
+pub(in crate::states::modules) fn download_to_stdout_command(address: &str) -> String {
     let address = force_quote_word(address);
     format!(
         "if command -v curl >/dev/null 2>&1; then curl -fsSL {address}; else wget -q -O - {address}; fi"
     )
-}
-
-/// Returns the checksum that a download must have; None if the state gives none.
-///
-/// `source_hash` is a checksum or the address of a file with checksums.
-pub(super) fn expected_checksum(
-    call: &StateCall<'_>,
-    picked: &SelectedSource,
-    path: &str,
-    facts: &FactCache,
-) -> Result<Option<Checksum>, Halt> {
-    let Some(hash) = &picked.hash else {
-        return Ok(None);
-    };
-    if let Some(sum) = Checksum::parse(hash) {
-        return Ok(Some(sum));
-    }
-    let is_file = hash.starts_with('/') || hash.contains("://");
-    let Some((bytes, _)) = (if is_file {
-        read_source(call, hash, facts)?
-    } else {
-        None
-    }) else {
-        return refuse(format!(
-            "Unable to manage file: Source hash {hash} format is invalid. The supported formats \
-             are: 1) a hash, 2) an expression in the format <hash_type>=<hash>, or 3) either a \
-             path to a local file containing hashes, or a URI of a remote hash file."
-        ));
-    };
-    let names: Vec<String> = [
-        call.text("source_hash_name")?,
-        Some(file_name(path).to_owned()),
-        Some(file_name(&picked.written).to_owned()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    find_checksum(&decode(&bytes), &names)
-        .map(Some)
-        .ok_or_else(|| {
-            Halt::Failed(format!(
-                "Unable to manage file: Source hash file {hash} contains no checksum of {}",
-                picked.written
-            ))
-        })
 }
 
 impl Checksum {
@@ -332,28 +287,6 @@ impl Checksum {
     }
 }
 
-/// Finds the checksum of one of the names in a hash file; a file with a single checksum needs no name.
-fn find_checksum(text: &str, names: &[String]) -> Option<Checksum> {
-    let mut all = Vec::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split([' ', '\t', '(', ')', '=', '*', ':']).collect();
-        let Some(sum) = words.iter().find_map(|word| Checksum::parse(word)) else {
-            continue;
-        };
-        let is_named = |word: &&str| {
-            let word = word.trim_start_matches("./");
-            names
-                .iter()
-                .any(|name| word == name || file_name(word) == name)
-        };
-        if words.iter().any(is_named) {
-            return Some(sum);
-        }
-        all.push(sum);
-    }
-    (all.len() == 1).then(|| all.remove(0))
-}
-
 /// The origin of content that a command on the machine fetches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FetchFrom<'a> {
@@ -367,6 +300,19 @@ fn checksum_command(kind: &str) -> String {
     format!("{kind}sum | cut -d' ' -f1")
 }
 
+/// Returns the hex digits of the checksum of a file; empty if it does not exist.
+pub(super) fn file_checksum(path: &str, kind: &str, facts: &FactCache) -> Result<String, Halt> {
+    if kind == "sha256" {
+        return Ok(facts.digest(path)?.unwrap_or_default().to_owned());
+    }
+    let text = format!(
+        "cat -- {} | {}",
+        force_quote_word(path),
+        checksum_command(kind)
+    );
+    probe_text(facts, text, Domain::Path(path.to_owned()))
+}
+
 /// Whether a file differs from a download. Without a checksum the content must be downloaded to
 /// compare.
 pub(super) fn differs_from_download(
@@ -375,17 +321,7 @@ pub(super) fn differs_from_download(
     path: &str,
     facts: &FactCache,
 ) -> Result<bool, Halt> {
-    let kind = sum.map_or("sha256", |sum| sum.algorithm);
-    let is = if kind == "sha256" {
-        facts.digest(path)?.unwrap_or_default().to_owned()
-    } else {
-        let text = format!(
-            "cat -- {} | {}",
-            force_quote_word(path),
-            checksum_command(kind)
-        );
-        probe_text(facts, text, Domain::Path(path.to_owned()))?
-    };
+    let is = file_checksum(path, sum.map_or("sha256", |sum| sum.algorithm), facts)?;
     let desired = match sum {
         Some(sum) => sum.digits.clone(),
         None => probe_text(
@@ -404,12 +340,14 @@ pub(super) fn differs_from_download(
 /// Returns the changes that fetch a file.
 ///
 /// The content goes to a temporary file in the same folder, is checked, gets the attributes of the old
-/// file, and is renamed, so that the path never holds a partial file.
+/// file, and is renamed, so that the path never holds a partial file. `verification` are more commands that check the
+/// file at `$t`.
 pub(super) fn fetch_steps(
     fetch: &FetchFrom<'_>,
     path: &str,
     is_there: bool,
     like: &ModeAndOwner,
+    verification: &str,
 ) -> Vec<Change> {
     let to = force_quote_word(path);
     let get = match fetch {
@@ -438,7 +376,7 @@ pub(super) fn fetch_steps(
         "chmod 644 \"$t\"; ".to_owned()
     };
     let text = format!(
-        "set -e; t=$(mktemp {to}.XXXXXX); trap 'rm -f -- \"$t\"' EXIT; {get}; {check}{alike}\
+        "set -e; t=$(mktemp {to}.XXXXXX); trap 'rm -f -- \"$t\"' EXIT; {get}; {check}{verification}{alike}\
          mv -f -- \"$t\" {to}; trap - EXIT"
     );
     let mut steps = vec![Change::Run(

@@ -3,7 +3,7 @@
 //! The functions are defined in the sibling files; the engine finds them by name through [`MODULE`].
 
 use super::aggregate::aggregate;
-use super::{hold, install, remove};
+use super::{download, hold, install, remove};
 use crate::states::modules::decision::failure;
 use crate::states::{FactCache, Halt, StateCall, StateDecision, StateFunction, StateModule};
 
@@ -22,6 +22,14 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
             .options(OPTIONS)
             .unsupported(UNSUPPORTED)
             .reversed_by("removed"),
+        StateFunction::new("downloaded", download::downloaded)
+            .about("Downloads packages, and does not install them.")
+            .accepts_more()
+            .options(
+                "version pkgs fromrepo ignore_epoch skip_suggestions skip_verify \
+                 install_recommends normalize resolve_capabilities",
+            )
+            .irreversible("the installation of the package may need its file"),
         StateFunction::new("removed", remove::removed)
             .about("Removes packages and keeps their configuration.")
             .accepts_more()
@@ -42,6 +50,18 @@ pub(in crate::states::modules) static MODULE: StateModule = StateModule {
                 "force_conf_new force_yes skip_verify download_only downloadonly allow_downgrades",
             )
             .irreversible("packages cannot be downgraded to their earlier versions"),
+        StateFunction::new("group_installed", download::group_installed)
+            .about("Installs a group of packages in Salt; apt has no groups, so it fails.")
+            .accepts_more()
+            .options("skip include"),
+        StateFunction::new("patch_installed", download::patched)
+            .about("Installs patches of zypper in Salt; fails with apt.")
+            .accepts_more()
+            .options("advisory_ids downloadonly"),
+        StateFunction::new("patch_downloaded", download::patched)
+            .about("Downloads patches of zypper in Salt; fails with apt.")
+            .accepts_more()
+            .options("advisory_ids"),
         StateFunction::new("held", hold::held)
             .about("Prevents updates of packages.")
             .accepts_more()

@@ -155,6 +155,23 @@ fn install_step(
     before: &InstalledPackages,
     candidates: &Candidates,
 ) -> Result<Change, Halt> {
+    let (words, is_downgrade) = package_words(call, targets, before, candidates);
+    let options = apt_options(call, is_downgrade)?;
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    Ok(apt_change(apt_command(
+        "install",
+        &options,
+        words.iter().map(String::as_str),
+    )))
+}
+
+/// Returns the words of packages with their versions for apt, and true if one of them is a downgrade.
+pub(super) fn package_words(
+    call: &StateCall<'_>,
+    targets: &[DesiredPackage],
+    before: &InstalledPackages,
+    candidates: &Candidates,
+) -> (Vec<String>, bool) {
     let ignore_epoch = call.flag("ignore_epoch", false);
     let mut words = Vec::new();
     let mut is_downgrade = false;
@@ -176,13 +193,7 @@ fn install_step(
             None => desired.name.clone(),
         });
     }
-    let options = apt_options(call, is_downgrade)?;
-    let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    Ok(apt_change(apt_command(
-        "install",
-        &options,
-        words.iter().map(String::as_str),
-    )))
+    (words, is_downgrade)
 }
 
 /// Returns the outcome of a dry run.

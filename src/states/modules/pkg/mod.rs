@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod desired;
+mod download;
 mod functions;
 mod hold;
 mod install;

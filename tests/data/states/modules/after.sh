@@ -55,3 +55,7 @@ echo "== services"
 ls /run/sv
 ls /etc/rc?.d | grep sv-
 cat /srv/services/log
+echo "== nodes"
+stat -c '%F %a %U %G %t %T %n' /srv/nodes/* /srv/nodes/new/*
+ls /srv/backups/*
+find /var/cache/apt -name 'fetched*.deb'

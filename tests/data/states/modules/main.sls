@@ -1,1 +1,1 @@
-include: [basics, mount, ini, known_hosts, debconf, files, network, pip, common, services]
+include: [basics, mount, ini, known_hosts, debconf, files, network, pip, common, services, nodes]

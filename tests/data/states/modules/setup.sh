@@ -187,3 +187,27 @@ ZkK/q9gtob/jAbuH3XqxAAAAB3NjYW5uZWQBAgMEBQY=
 END
 chmod 600 /srv/services/key
 /usr/sbin/sshd -f /dev/null -h /srv/services/key -o UsePAM=no -o ListenAddress=127.0.0.80:20222 -o PidFile=none
+
+mkdir /srv/nodes && cd /srv/nodes
+mknod pipe p && mknod zero c 1 5 && chmod 644 pipe zero
+echo content >file && sha256sum file >sums
+(cd /srv/archive && sha256sum one.tar.gz one.zip | sed '2s/^[^ ]*/0000000000000000000000000000000000000000000000000000000000000000/' >sums)
+mkdir -p /srv/backups/named /srv/backups/aged /srv/backups/kept
+for day in 20251230 20251231 20260101 20260102 20260131 20260201 20260215 20260301 20260302; do
+  touch /srv/backups/named/backup-$day.tar
+done
+touch /srv/backups/named/README /srv/backups/named/backup-20260230.tar
+for time in 2024-05-01T10:00 2024-05-01T10:30 2024-05-02T09:00 2024-05-02T11:00 2025-01-01T00:00 2025-01-01T00:10; do
+  touch -d $time /srv/backups/aged/$time /srv/backups/kept/$time
+done
+
+# A repository whose packages are copied to the cache of apt, as those of a server are.
+mkdir -p /srv/repository/fetched/DEBIAN && cd /srv/repository
+printf 'Package: fetched\nVersion: 1.0\nArchitecture: all\nMaintainer: own <own@example.test>\nDescription: own\n' >fetched/DEBIAN/control
+dpkg-deb -b fetched fetched_1.0_all.deb >/dev/null
+{
+  cat fetched/DEBIAN/control
+  printf 'Filename: ./fetched_1.0_all.deb\nSize: %s\nSHA256: %s\n' "$(stat -c %s fetched_1.0_all.deb)" "$(sha256sum <fetched_1.0_all.deb | cut -d' ' -f1)"
+} >Packages
+echo 'deb [trusted=yes] copy:/srv/repository ./' >/etc/apt/sources.list.d/fetched.list
+apt-get -qq update -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/fetched.list -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0
