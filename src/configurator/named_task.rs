@@ -215,7 +215,7 @@ impl TaskExecution {
     fn begin(task: &TaskView<'_>) -> Result<Self, Error> {
         let invocation = TaskInvocation::from_inputs(task)?;
         let file = read_task_file(task).map_err(input_error)?;
-        if task.input(FILES_INPUT)? != Some(Value::from(file.digests)) {
+        if task.input(FILES_INPUT)? != Some(Value::from(file.digests.clone())) {
             return Err(input_error(
                 "the file with the task has changed since the job began",
             ));
@@ -239,13 +239,17 @@ impl TaskExecution {
             || invocation.call.task.clone(),
             |task| task.name.to_string(),
         );
-        let engine = TaskEngine::new(file.tasks, &[], options, services);
+        let engine = TaskEngine::new(file.tasks.clone(), &[], options, services);
         let mut engine = engine.map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             input_error(problems.join("; "))
         })?;
         let called = engine.add_call(&invocation.call, invocation.args, invocation.kwargs);
         called.map_err(|problem| input_error(problem.to_string()))?;
+        let problems = engine.check();
+        if problems.has_errors() {
+            return Err(input_error(file.describe(&problems)));
+        }
         Ok(Self {
             name,
             engine,

@@ -27,6 +27,8 @@ impl TagReader for ContextTags<'_> {
 #[derive(Debug)]
 pub(super) struct TaskFile {
     pub(super) tasks: Tasks,
+    path: PathBuf,
+    sources: Sources,
     /// The digest of each file by its path within the project.
     pub(super) digests: Map,
 }
@@ -65,8 +67,15 @@ impl TaskFile {
         };
         Ok(Self {
             tasks,
+            path: file,
+            sources,
             digests: seen.into_inner().into_iter().filter_map(digest).collect(),
         })
+    }
+
+    /// Returns the description of the first of some problems in the tasks, with its position.
+    pub(super) fn describe(&self, problems: &Diagnostics) -> String {
+        describe_first_problem(problems, &self.sources, &self.path)
     }
 }
 

@@ -47,13 +47,18 @@ impl PasswordPrompts {
     }
 
     /// Counts an attempt to ask and returns whether the question may be asked.
+    ///
+    /// The login itself limits the questions that belong to it.
     pub fn may_prompt(&mut self, question: &Question) -> bool {
-        !self.is_closed
-            && self
-                .tries
-                .entry(question.clone())
-                .or_default()
-                .count_attempt()
+        let mut is_within_limit = || {
+            question.is_limited_by_login()
+                || self
+                    .tries
+                    .entry(question.clone())
+                    .or_default()
+                    .count_attempt()
+        };
+        !self.is_closed && is_within_limit()
     }
 
     /// Makes sure that no more questions are asked, after one without an answer.
@@ -94,11 +99,12 @@ mod tests {
     #[test]
     fn a_question_is_asked_three_times_and_each_has_tries_of_its_own() {
         let mut asking = PasswordPrompts::default();
+        let sudo = Question::Become("a".to_owned());
         for _ in 0..AttemptCounter::MAX {
-            assert_eq!(asking.decide(&login(), 0), PromptDecision::Prompt);
+            assert_eq!(asking.decide(&sudo, 0), PromptDecision::Prompt);
         }
-        assert_eq!(asking.decide(&login(), 0), PromptDecision::Fail);
-        let other = Question::Become("a".to_owned());
+        assert_eq!(asking.decide(&sudo, 0), PromptDecision::Fail);
+        let other = Question::Become("b".to_owned());
         assert_eq!(asking.decide(&other, 0), PromptDecision::Prompt);
     }
 

@@ -60,5 +60,5 @@ pub use scope::{Attribute, Scope};
 pub use syntax::{is_expression, is_stand_alone, is_template, needs_evaluation};
 pub use template::{
     DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary, python_literal,
-    pyyaml_text, pyyaml_text_in_order,
+    pyyaml_text, pyyaml_text_in_order, template_folder, tpldir,
 };

@@ -397,6 +397,11 @@ impl Question {
             Self::Prompt(_) | Self::Settled(_) => None,
         }
     }
+
+    /// Returns true if the login counts refused answers, as the configuration of the host says.
+    pub fn is_limited_by_login(&self) -> bool {
+        matches!(self, Self::Login(_) | Self::Passphrase(_))
+    }
 }
 
 impl Display for Question {

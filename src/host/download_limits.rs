@@ -94,7 +94,7 @@ mod tests {
             assert!(limits.add_entry("/d", name).is_err(), "{name:?}");
         }
         let error = limits.add_entry("/d", "a\n\u{1b}[2J").unwrap_err();
-        insta::assert_snapshot!(error, @r"`/d/a\n\u{1b}[2J` cannot be transferred: its name is empty, is not UTF-8, or contains `/` or control characters; rename it on the host");
+        insta::assert_snapshot!(error, @r"`/d/a\n\u{1b}[2J` cannot be transferred: its name is empty, is not UTF-8, or contains `/` or control characters; rename it first");
         assert!(limits.add_entry("/d", &"a".repeat(256)).is_err());
         let mut deep = String::new();
         while limits.add_entry(&deep, &"a".repeat(200)).is_ok() {

@@ -7,7 +7,7 @@ use super::download_limits::DownloadLimits;
 use super::local_home::local_home;
 use super::transfer_files::{
     Error, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name, local_target,
-    walk,
+    make_local_folder, walk,
 };
 use super::transfer_globs::expand_local;
 use super::{Content, Get, Put};
@@ -98,15 +98,12 @@ fn copy(
         } = item;
         let target_path = match (items.first(), below.as_str()) {
             // A single file may be copied into an existing folder.
-            (Some(first), "") if first.kind != TransferKind::Folder => {
-                local_target(target, file_name(path))
-            }
+            (Some(first), "") if !first.kind.is_folder() => local_target(target, file_name(path)),
             (_, "") => target.to_owned(),
             (_, below) => target.join(below),
         };
         match kind {
-            TransferKind::Folder => fs::create_dir_all(&target_path)
-                .map_err(|error| Error::new("make", &target_path, &std::io::Error::other(error)))?,
+            TransferKind::Folder { .. } => make_local_folder(&target_path, *kind)?,
             TransferKind::File { mode: own, size } => {
                 let source = UploadSource::open(Path::new(path), *size)?;
                 let mode = mode.map_or(NewFileMode::Copied(*own), NewFileMode::Exact);

@@ -217,6 +217,10 @@ pub struct Identities {
     pub methods: Vec<LoginMethod>,
     /// True if nothing is asked for the login, as `BatchMode` of `ssh_config` says.
     pub is_batch: bool,
+    /// The number of passwords or passphrases that a login may try, as `NumberOfPasswordPrompts` of `ssh_config` says.
+    pub password_prompts: u32,
+    /// The number of those that were refused before.
+    pub refusals: u32,
     /// The socket of the SSH agent; none to use no agent.
     pub agent: Option<PathBuf>,
     /// Whether to use only those keys of the agent that are also in `files`.
@@ -230,11 +234,18 @@ pub struct Identities {
     pub password: Option<Secret>,
 }
 
+impl Identities {
+    /// The number of passwords that a login may try, without a configuration.
+    pub const PASSWORD_PROMPTS: u32 = 3;
+}
+
 impl Default for Identities {
     fn default() -> Self {
         Self {
             methods: LoginMethod::ALL.to_vec(),
             is_batch: false,
+            password_prompts: Self::PASSWORD_PROMPTS,
+            refusals: 0,
             agent: None,
             only_listed: false,
             files: Vec::new(),

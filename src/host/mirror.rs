@@ -31,6 +31,9 @@ const PROTECTED: [&str; 22] = [
     "/usr/local",
 ];
 
+/// The folders with the home folders of a system.
+const HOMES: [&str; 3] = ["/home", "/export/home", "/Users"];
+
 /// Returns the entries that only the target folder has, the deepest first.
 ///
 /// # Errors
@@ -54,7 +57,8 @@ pub(super) async fn surplus(
     let Some(real) = real else {
         return Ok(Vec::new());
     };
-    if PROTECTED.contains(&real.as_str()) || real == home {
+    let is_home = real == home || parent_of(&real).is_some_and(|parent| HOMES.contains(&parent));
+    if PROTECTED.contains(&real.as_str()) || is_home {
         return Err(refused(
             target,
             "a folder of the system or a home folder is never mirrored into",
@@ -69,6 +73,10 @@ pub(super) async fn surplus(
     // An entry comes after those in it, so that folders are empty when their turn comes.
     surplus.sort_unstable_by(|one, other| other.cmp(one));
     Ok(surplus)
+}
+
+fn parent_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(parent, _)| parent)
 }
 
 fn refused(target: &str, why: &str) -> Error {

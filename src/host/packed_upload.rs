@@ -23,7 +23,7 @@ pub(super) fn packs(items: &[TransferItem]) -> (Vec<Pack<'_>>, Vec<&TransferItem
     let (mut pack, mut bytes): (Pack<'_>, u64) = (Vec::new(), 0);
     for item in items {
         match item.kind {
-            TransferKind::Folder => {}
+            TransferKind::Folder { .. } => {}
             TransferKind::File { size, .. } if size > MAX_FILE_BYTES => others.push(item),
             TransferKind::File { size, .. } => {
                 if bytes + size > MAX_PACK_BYTES || pack.len() >= MAX_PACK_FILES {
@@ -113,7 +113,8 @@ fn script(target: &str, pack: &[&TransferItem], mode: Option<u32>, owner: Option
         let place = quote_word(&join_path(target, &item.relative_path));
         writeln!(
             text,
-            "chmod {mode:o} \"$_t/{number}\" && mv -f -- \"$_t/{number}\" {place} || return 1"
+            "if [ -d {place} ]; then echo 'the target has a folder of the name' {place} >&2; return 1; fi\n\
+             chmod {mode:o} \"$_t/{number}\" && mv -f -- \"$_t/{number}\" {place} || return 1"
         )
         .ok();
     }

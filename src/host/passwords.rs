@@ -106,7 +106,11 @@ impl StatedPasswords {
 
 /// The answers of a user that an action tries, and that no host has accepted yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TrialAnswers(Vec<(Question, Secret)>);
+pub struct TrialAnswers {
+    answers: Vec<(Question, Secret)>,
+    /// The number of passwords and passphrases that the login has refused.
+    refusals: u32,
+}
 
 /// The verdict of a host on an answer, as the end of an action shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,13 +151,13 @@ impl AnswerVerdict {
 
 impl TrialAnswers {
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.answers.is_empty()
     }
 
     /// Returns true if an answer to a question of the same kind is being tried.
     pub fn tries_kind_of(&self, question: &Question) -> bool {
         let kind = std::mem::discriminant(question);
-        self.0
+        self.answers
             .iter()
             .any(|(tried, _)| std::mem::discriminant(tried) == kind)
     }
@@ -164,16 +168,24 @@ impl TrialAnswers {
     pub fn add(&mut self, question: &Question, answer: Secret) {
         self.remove(question);
         if !matches!(question, Question::Prompt(_) | Question::Settled(_)) {
-            self.0.push((question.clone(), answer));
+            self.answers.push((question.clone(), answer));
         }
     }
 
+    /// Counts the answer that the login has refused, if it did.
+    pub fn count_refusal(&mut self, question: &Question, is_refused: bool) {
+        self.refusals += u32::from(is_refused && question.is_limited_by_login());
+    }
+
     fn remove(&mut self, question: &Question) {
-        self.0.retain(|(tried, _)| tried != question);
+        self.answers.retain(|(tried, _)| tried != question);
     }
 
     fn find(&self, is_asked: impl Fn(&Question) -> bool) -> Option<&Secret> {
-        let mut found = self.0.iter().filter(|(question, _)| is_asked(question));
+        let mut found = self
+            .answers
+            .iter()
+            .filter(|(question, _)| is_asked(question));
         found.next_back().map(|(_, answer)| answer)
     }
 
@@ -187,14 +199,18 @@ impl TrialAnswers {
     /// Returns true if an answer was accepted.
     pub fn settle(&mut self, exit: &Exit, passwords: &mut Passwords) -> bool {
         let mut has_accepted = false;
-        for (question, answer) in std::mem::take(&mut self.0) {
+        if let Exit::NeedsAnswer { question, refused } = exit {
+            self.count_refusal(question, *refused);
+        }
+        for (question, answer) in std::mem::take(&mut self.answers) {
             match AnswerVerdict::of(&question, exit) {
                 AnswerVerdict::Accepted => {
                     passwords.accept(&question, answer);
                     has_accepted = true;
+                    self.refusals = 0;
                 }
                 AnswerVerdict::Refused => {}
-                AnswerVerdict::Open => self.0.push((question, answer)),
+                AnswerVerdict::Open => self.answers.push((question, answer)),
             }
         }
         has_accepted
@@ -282,6 +298,7 @@ impl Passwords {
         let passphrase = passphrase.or(password.as_ref()).cloned();
         identities.passphrase = passphrase;
         identities.password = password;
+        identities.refusals = trials.refusals;
         if let Route::Jumps(hops) = &known.route {
             let hops = hops
                 .iter()

@@ -63,11 +63,22 @@ impl<'a> RemoteFs<'a> {
         }
     }
 
-    /// Makes a folder, unless it exists.
-    pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
+    /// Makes folders with these modes, or those of new folders on the host, unless they exist. The first may lack its parents on a host without SFTP.
+    ///
+    /// Returns true if the host can unpack archives.
+    pub(super) async fn make_folders(
+        &self,
+        folders: &[(String, Option<u32>)],
+        owner: Option<&str>,
+    ) -> Result<bool, Error> {
         match self {
-            Self::Sftp(sftp) => sftp.make_folder(path).await,
-            Self::Shell(programs) => programs.make_folder(path).await,
+            Self::Sftp(sftp) => {
+                for (path, mode) in folders {
+                    sftp.make_folder(path, *mode).await?;
+                }
+                Ok(false)
+            }
+            Self::Shell(programs) => programs.make_folders(folders, owner).await,
         }
     }
 

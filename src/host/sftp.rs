@@ -137,13 +137,26 @@ impl Sftp {
         Ok(all)
     }
 
-    /// Makes a folder, unless it exists.
-    pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
-        let Err(error) = self.session.mkdir(path, FileAttributes::empty()).await else {
+    /// Makes a folder with this mode, unless it exists.
+    pub(super) async fn make_folder(&self, path: &str, mode: Option<u32>) -> Result<(), Error> {
+        let permissions = FileAttributes {
+            permissions: mode,
+            ..FileAttributes::empty()
+        };
+        let Err(error) = self.session.mkdir(path, permissions.clone()).await else {
+            if mode.is_some() {
+                // The umask of the host has removed permission bits.
+                let set = self.session.setstat(path, permissions).await;
+                set.map_err(|error| failed("make", path, &error))?;
+            }
             return Ok(());
         };
         match self.kind(path).await {
-            Ok(Some(TransferKind::Folder)) => Ok(()),
+            Ok(Some(TransferKind::Folder { .. })) => Ok(()),
+            Ok(Some(TransferKind::File { .. })) => Err(Error::OtherKind {
+                path: path.to_owned(),
+                is_folder: false,
+            }),
             _ => Err(failed("make", path, &error)),
         }
     }
@@ -159,7 +172,10 @@ impl Sftp {
         self.partial_files().push(temporary_path.clone());
         let written = self.write(source, &temporary_path, target, mode).await;
         let placed = match written {
-            Ok(bytes) => self.replace(&temporary_path, target).await.map(|()| bytes),
+            Ok(bytes) => match self.replace(&temporary_path, target).await {
+                Ok(()) => Ok(bytes),
+                Err(error) => Err(self.other_kind(target).await.unwrap_or(error)),
+            },
             Err(error) => Err(error),
         };
         if placed.is_err() {
@@ -168,6 +184,15 @@ impl Sftp {
         }
         self.partial_files().retain(|it| *it != temporary_path);
         placed
+    }
+
+    /// Returns the error for a folder that stands where a file is to be written.
+    async fn other_kind(&self, target: &str) -> Option<Error> {
+        let kind = self.kind(target).await.ok().flatten()?;
+        kind.is_folder().then(|| Error::OtherKind {
+            path: target.to_owned(),
+            is_folder: true,
+        })
     }
 
     async fn write(
@@ -380,7 +405,9 @@ async fn read_part(
 
 fn kind_of(path: &str, attributes: &FileAttributes) -> Result<TransferKind, Error> {
     if attributes.is_dir() {
-        return Ok(TransferKind::Folder);
+        return Ok(TransferKind::Folder {
+            mode: attributes.permissions.unwrap_or(0o755) & 0o777,
+        });
     }
     if attributes.is_regular() {
         return Ok(TransferKind::File {

@@ -24,7 +24,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// The maximum number of bytes kept of a program's output.
 const MAX_OUTPUT_BYTES: usize = 16 << 20;
 /// The shell function that prints the kind of a path: a letter, the mode, and the path.
-const KIND_FUNCTION: &str = "kind() { if [ -d \"$1\" ]; then printf 'd 0 %s\\0' \"$1\"; \
+const KIND_FUNCTION: &str = "kind() { if [ -d \"$1\" ]; then printf 'd %s %s\\0' \
+    \"$(stat -L -c '%a' -- \"$1\" 2>/dev/null || echo 755)\" \"$1\"; \
     elif [ -f \"$1\" ]; then printf 'f %s %s\\0' \
     \"$(stat -L -c '%a' -- \"$1\" 2>/dev/null || echo 644)\" \"$1\"; \
     elif [ -e \"$1\" ]; then printf 'o 0 %s\\0' \"$1\"; fi; }";
@@ -95,7 +96,8 @@ impl Upload<'_> {
             format!("rm -f -- {part} 2>/dev/null; ")
         };
         text + &format!(
-            "\nif cat {redirect} {part} && [ \"$(wc -c < {part})\" -eq {size} ]{checks} && \
+            "\nif [ -d {target} ]; then echo 'the target has a folder of this name' >&2; exit 1; fi\n\
+             if cat {redirect} {part} && [ \"$(wc -c < {part})\" -eq {size} ]{checks} && \
              mv -f -- {part} {target}; then exit 0; fi\n{clean_up}exit 1\n"
         )
     }
@@ -171,13 +173,6 @@ impl<'a> ShellFs<'a> {
         Ok(all)
     }
 
-    /// Makes a folder, unless it exists.
-    pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
-        let text = format!("mkdir -p -- {}\n", quote_word(path));
-        let output = self.run_script("make", path, &text).await;
-        output.map(|_| ())
-    }
-
     /// Writes a file under a temporary name, and renames it if it arrived completely.
     ///
     /// The name of a resumable file has its digest, and the incomplete file stays after a failure.
@@ -234,14 +229,32 @@ impl<'a> ShellFs<'a> {
         self.run("write", path, script, flow).await.map(|_| ())
     }
 
-    /// Makes folders, unless they exist. Returns true if the host has `tar`.
-    pub(super) async fn make_folders(&self, paths: &[String]) -> Result<bool, Error> {
+    /// Makes folders with these modes, unless they exist. The first may lack its parents.
+    ///
+    /// Returns true if the host has `tar`.
+    pub(super) async fn make_folders(
+        &self,
+        folders: &[(String, Option<u32>)],
+        owner: Option<&str>,
+    ) -> Result<bool, Error> {
+        let first = folders.first().map_or("", |(path, _)| path.as_str());
         let mut text = String::new();
-        for path in paths {
-            text.push_str(&format!("mkdir -p -- {} || exit 1\n", quote_word(path)));
+        if let Some((parent, _)) = first.trim_end_matches('/').rsplit_once('/')
+            && !parent.is_empty()
+        {
+            text.push_str(&format!("mkdir -p -- {} || exit 1\n", quote_word(parent)));
+        }
+        for (path, mode) in folders {
+            let path = quote_word(path);
+            let owner = owner.map_or(String::new(), |owner| {
+                format!(" && chown -- {} {path}", quote_word(owner))
+            });
+            let mode = mode.map_or(String::new(), |mode| format!("-m {mode:o} "));
+            text.push_str(&format!(
+                "[ -d {path} ] || {{ mkdir {mode}-- {path}{owner}; }} || exit 1\n"
+            ));
         }
         text.push_str("if command -v tar >/dev/null 2>&1; then echo tar; fi\n");
-        let first = paths.first().map_or("", String::as_str);
         let output = self.run_script("make", first, &text).await?;
         Ok(output.out.starts_with(b"tar"))
     }
@@ -311,12 +324,13 @@ impl<'a> ShellFs<'a> {
             quote_word(folder)
         );
         let output = self.run_script("read", folder, &text).await?;
-        let text = String::from_utf8(output.out);
-        let text = text.map_err(|_| Error::Name(folder.to_owned()))?;
-        let paths = text.split('\0').filter(|path| !path.is_empty());
-        Ok(paths
-            .map(|path| path.strip_prefix("./").unwrap_or(path).to_owned())
-            .collect())
+        let paths = output.out.split(|byte| *byte == 0);
+        let paths = paths.filter(|path| !path.is_empty()).map(|path| {
+            let text = std::str::from_utf8(path);
+            let text = text.map_err(|_| Error::Name(String::from_utf8_lossy(path).into_owned()))?;
+            Ok(text.strip_prefix("./").unwrap_or(text).to_owned())
+        });
+        paths.collect()
     }
 
     /// Deletes entries below a folder, in the given order: a folder comes after its entries.
@@ -366,7 +380,12 @@ impl<'a> ShellFs<'a> {
         let source = flow.source.map(|source| (source, &*self.progress));
         let feeding = send_input(input, loader_input(text), (source, flow.offset));
         let reading = read_output(channel_io, (flow.into, flow.offset), path);
-        let (input_result, output) = tokio::join!(feeding, reading);
+        tokio::pin!(feeding, reading);
+        let (input_result, output) = tokio::select! {
+            // A program that has ended, or whose connection is lost, reads no more of its input.
+            output = &mut reading => (Ok(()), output),
+            input_result = &mut feeding => (input_result, reading.await),
+        };
         drop(lease);
         let output = output?;
         let failed = |why: String| Error::Failed {
@@ -465,7 +484,9 @@ fn parse_kinds(bytes: &[u8]) -> Vec<(String, Option<TransferKind>)> {
         let (letter, rest) = line.split_once(' ')?;
         let (mode, path) = rest.split_once(' ')?;
         let kind = match letter {
-            "d" => Some(TransferKind::Folder),
+            "d" => Some(TransferKind::Folder {
+                mode: u32::from_str_radix(mode, 8).unwrap_or(0o755) & 0o777,
+            }),
             "f" => Some(TransferKind::File {
                 mode: u32::from_str_radix(mode, 8).unwrap_or(0o644),
                 size: 0,

@@ -20,7 +20,7 @@ use super::shell_fs::{FsLogin, ShellFs};
 use super::ssh::Lease;
 use super::transfer_files::{
     Error, MAX_DEPTH, NewFile, NewFileMode, TransferItem, TransferKind, UploadSource, file_name,
-    join_path, local_target, walk,
+    join_path, local_target, make_local_folder, walk,
 };
 use super::transfer_globs::{expand_local, expand_remote};
 use super::transfer_progress::TransferProgress;
@@ -173,7 +173,9 @@ async fn upload(
         ));
     }
     // Several files go into a folder under their own names.
-    remote_fs.make_folder(target).await?;
+    let folder = [(target.to_owned(), None)];
+    let owner = put.settings.owner.as_deref();
+    remote_fs.make_folders(&folder, owner).await?;
     let mut count = TransferCount::default();
     for path in &paths {
         let place = join_path(target, file_name(&path.to_string_lossy()));
@@ -204,7 +206,11 @@ async fn upload_bytes(
 
 /// Returns true for a target that ends with a slash or is a folder on the host.
 async fn names_folder(remote_fs: &RemoteFs<'_>, target: &str) -> Result<bool, Error> {
-    Ok(target.ends_with('/') || remote_fs.kind(target).await? == Some(TransferKind::Folder))
+    if target.ends_with('/') {
+        return Ok(true);
+    }
+    let kind = remote_fs.kind(target).await?;
+    Ok(kind.is_some_and(TransferKind::is_folder))
 }
 
 fn mirror_refused(why: &str) -> Error {
@@ -215,7 +221,7 @@ fn mirror_refused(why: &str) -> Error {
 fn total_size(items: &[TransferItem]) -> u64 {
     let sizes = items.iter().map(|item| match item.kind {
         TransferKind::File { size, .. } => size,
-        TransferKind::Folder => 0,
+        TransferKind::Folder { .. } => 0,
     });
     sizes.fold(0, u64::saturating_add)
 }
@@ -258,7 +264,7 @@ async fn upload_path(
             ..TransferCount::default()
         });
     }
-    let mut count = upload_folder(remote_fs, target, below, put).await?;
+    let mut count = upload_folder(remote_fs, target, &items, put).await?;
     // Only a complete copy allows to delete the rest.
     if !surplus.is_empty() {
         programs.remove_below(target, &surplus).await?;
@@ -273,33 +279,33 @@ async fn upload_folder(
     items: &[TransferItem],
     put: &Put,
 ) -> Result<TransferCount, Error> {
-    let folders = items
-        .iter()
-        .filter(|item| item.kind == TransferKind::Folder);
-    let folders = folders.map(|item| join_path(target, &item.relative_path));
-    let folders: Vec<String> = std::iter::once(target.to_owned()).chain(folders).collect();
+    let folders = items.iter().filter(|item| item.kind.is_folder());
+    let folders = folders.map(|item| {
+        let place = join_path(target, &item.relative_path);
+        (place, Some(item.kind.new_folder_mode()))
+    });
+    let folders: Vec<(String, Option<u32>)> = folders.collect();
     let mut count = TransferCount::default();
     let mut files: Vec<&TransferItem> = items.iter().collect();
-    if let RemoteFs::Shell(programs) = remote_fs {
-        let can_unpack = programs.make_folders(&folders).await?;
-        // Each file is compared or resumed by itself.
-        if can_unpack && !put.settings.verify && !put.settings.resume {
-            let (packs, others) = packs(items);
-            for pack in &packs {
-                let settings = (put.mode, &put.settings);
-                count.bytes += programs.put_pack(target, pack, settings).await?;
-                count.files += pack.len() as u64;
-            }
-            files = others;
+    let owner = put.settings.owner.as_deref();
+    let can_unpack = remote_fs.make_folders(&folders, owner).await?;
+    // Each file is compared or resumed by itself.
+    if let RemoteFs::Shell(programs) = remote_fs
+        && can_unpack
+        && !put.settings.verify
+        && !put.settings.resume
+    {
+        let (packs, others) = packs(items);
+        for pack in &packs {
+            let settings = (put.mode, &put.settings);
+            count.bytes += programs.put_pack(target, pack, settings).await?;
+            count.files += pack.len() as u64;
         }
-    } else {
-        for folder in &folders {
-            remote_fs.make_folder(folder).await?;
-        }
+        files = others;
     }
     let files = files.into_iter().filter_map(|item| match item.kind {
         TransferKind::File { mode, size } => Some((item, put.mode.unwrap_or(mode), size)),
-        TransferKind::Folder => None,
+        TransferKind::Folder { .. } => None,
     });
     let work = files.map(|(item, mode, size)| async move {
         let source = UploadSource::open(Path::new(&item.path), size)?;
@@ -352,19 +358,14 @@ async fn download_path(
         let bytes = download_file(remote_fs, (source, &place), mode, (get, limits)).await?;
         return Ok(TransferCount::of_file(bytes));
     }
-    let items = walk_remote(remote_fs, source, limits).await?;
+    let items = walk_remote(remote_fs, (source, kind), limits).await?;
     remote_fs.progress().expect(total_size(&items));
-    for item in items
-        .iter()
-        .filter(|item| item.kind == TransferKind::Folder)
-    {
-        let place = target.join(&item.relative_path);
-        let made = crate::system::fs::create_dir_all(&place);
-        made.map_err(|error| Error::new("make", &place, &std::io::Error::other(error)))?;
+    for item in items.iter().filter(|item| item.kind.is_folder()) {
+        make_local_folder(&target.join(&item.relative_path), item.kind)?;
     }
     let files = items.iter().filter_map(|item| match item.kind {
         TransferKind::File { mode, .. } => Some((item, mode)),
-        TransferKind::Folder => None,
+        TransferKind::Folder { .. } => None,
     });
     let work = files.map(|(item, mode)| async move {
         let place = target.join(&item.relative_path);
@@ -402,25 +403,25 @@ async fn download_file(
 /// Fails if the sizes that the host states exceed the limit together.
 async fn walk_remote(
     remote_fs: &RemoteFs<'_>,
-    root: &str,
+    (root, kind): (&str, TransferKind),
     limits: &DownloadLimits,
 ) -> Result<Vec<TransferItem>, Error> {
     let top = TransferItem {
         path: root.to_owned(),
         relative_path: String::new(),
-        kind: TransferKind::Folder,
+        kind,
     };
     let mut items = vec![top];
     let mut next = 0;
     let mut total = 0_u64;
     while let Some(item) = items.get(next) {
         next += 1;
-        if item.kind != TransferKind::Folder {
+        if !item.kind.is_folder() {
             continue;
         }
         let (path, below) = (item.path.clone(), item.relative_path.clone());
         if below.matches('/').count() > MAX_DEPTH {
-            return Err(Error::Loop(root.to_owned()));
+            return Err(Error::Loop(path));
         }
         for (name, kind) in remote_fs.list(&path, limits).await? {
             if let TransferKind::File { size, .. } = kind {

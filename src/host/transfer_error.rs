@@ -22,16 +22,30 @@ pub(super) enum Error {
     /// The target of [`super::Content::Bytes`] is a folder.
     #[error("`{0}` is a folder: name the file to write")]
     NoName(String),
+    /// The target of a file is a folder, or the other way round.
+    #[error(
+        "could not write `{}`: the target has a {} of this name; remove it first",
+        path.escape_debug(),
+        if *is_folder { "folder" } else { "file" }
+    )]
+    OtherKind {
+        path: String,
+        /// True if a folder stands where a file is to be written.
+        is_folder: bool,
+    },
     /// The path is a socket, a device or the like.
     #[error("`{0}` is neither a file nor a folder")]
     NoFile(String),
     /// A link makes the folders endless.
-    #[error("the folders in `{0}` are nested too deeply: a link probably leads back to a parent")]
+    #[error(
+        "`{}` leads back to a folder that contains it, or is nested too deeply",
+        .0.escape_debug()
+    )]
     Loop(String),
     /// A name is not UTF-8, or has a slash or control characters.
     #[error(
         "`{}` cannot be transferred: its name is empty, is not UTF-8, or contains `/` or control \
-         characters; rename it on the host",
+         characters; rename it first",
         .0.escape_debug()
     )]
     Name(String),

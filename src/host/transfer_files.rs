@@ -2,9 +2,12 @@
 //!
 //! A target is written under a temporary name and renamed when it is complete.
 
-use std::fs::{File, Metadata, OpenOptions, Permissions};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -25,23 +28,36 @@ const ALL_MODE_BITS: u32 = 0o7777;
 /// The kind of the entry that a path leads to. Links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TransferKind {
-    Folder,
+    Folder { mode: u32 },
     File { mode: u32, size: u64 },
 }
 
 impl TransferKind {
     /// Returns the kind of a local path with this metadata.
     fn from_metadata(path: &Path, metadata: &Metadata) -> Result<Self, Error> {
+        let mode = metadata.permissions().mode() & PERMISSIONS;
         if metadata.is_dir() {
-            return Ok(Self::Folder);
+            return Ok(Self::Folder { mode });
         }
         if metadata.is_file() {
-            return Ok(Self::File {
-                mode: metadata.permissions().mode() & PERMISSIONS,
-                size: metadata.len(),
-            });
+            let size = metadata.len();
+            return Ok(Self::File { mode, size });
         }
         Err(Error::NoFile(path.display().to_string()))
+    }
+
+    pub(super) fn is_folder(self) -> bool {
+        matches!(self, Self::Folder { .. })
+    }
+
+    /// Returns the mode of a new folder with the permissions of this one.
+    ///
+    /// The owner can always enter it and write into it: the copy of its files needs that, and the next copy, too.
+    pub(super) fn new_folder_mode(self) -> u32 {
+        match self {
+            Self::Folder { mode } => mode & PERMISSIONS | 0o700,
+            Self::File { .. } => 0o755,
+        }
     }
 }
 
@@ -56,33 +72,61 @@ pub(super) struct TransferItem {
 }
 
 /// Lists a local folder recursively, or a single file. Each folder comes before its entries.
+///
+/// Links are followed. Fails if a link leads back to a folder that contains it.
 pub(super) fn walk(root: &Path) -> Result<Vec<TransferItem>, Error> {
     let mut items = Vec::new();
-    let mut waiting = vec![(root.to_owned(), String::new(), 0)];
-    while let Some((path, below, depth)) = waiting.pop() {
+    let mut waiting = vec![(root.to_owned(), String::new(), Rc::new(Vec::new()))];
+    while let Some((path, below, folders)) = waiting.pop() {
         let read = |error: std::io::Error| Error::new("read", &path, &error);
-        let kind = TransferKind::from_metadata(&path, &std::fs::metadata(&path).map_err(read)?)?;
-        if depth > MAX_DEPTH {
-            return Err(Error::Loop(root.display().to_string()));
-        }
+        let metadata = std::fs::metadata(&path).map_err(read)?;
+        let kind = TransferKind::from_metadata(&path, &metadata)?;
         let name = path.to_str().map(str::to_owned);
-        let unnamed = || Error::Name(path.display().to_string());
         items.push(TransferItem {
-            path: name.ok_or_else(unnamed)?,
+            path: name.ok_or_else(|| Error::Name(path.display().to_string()))?,
             relative_path: below.clone(),
             kind,
         });
-        if kind != TransferKind::Folder {
+        if !kind.is_folder() {
             continue;
         }
+        let id = (metadata.dev(), metadata.ino());
+        if folders.len() > MAX_DEPTH || folders.contains(&id) {
+            return Err(Error::Loop(path.display().to_string()));
+        }
+        let mut folders = Vec::clone(&folders);
+        folders.push(id);
+        let folders = Rc::new(folders);
         for entry in std::fs::read_dir(&path).map_err(read)? {
             let entry = entry.map_err(read)?;
-            let name = entry.file_name();
-            let name = name.to_str().ok_or_else(unnamed)?;
-            waiting.push((entry.path(), join_path(&below, name), depth + 1));
+            let (place, name) = (entry.path(), entry.file_name());
+            let name = name.to_str();
+            let name = name.ok_or_else(|| Error::Name(place.display().to_string()))?;
+            let below = join_path(&below, name);
+            waiting.push((place, below, Rc::clone(&folders)));
         }
     }
     Ok(items)
+}
+
+/// Makes a local folder with these permissions, without the bits of the umask. A folder that exists keeps its own.
+pub(super) fn make_local_folder(path: &Path, kind: TransferKind) -> Result<(), Error> {
+    if fs::is_dir(path) {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| Error::new("make", path, &error);
+    if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(|error| failed(std::io::Error::other(error)))?;
+    }
+    let made = DirBuilder::new().mode(kind.new_folder_mode()).create(path);
+    // Another transfer may make the folder at the same time.
+    made.or_else(|error| {
+        if fs::is_dir(path) {
+            Ok(())
+        } else {
+            Err(failed(error))
+        }
+    })
 }
 
 /// Joins a folder and a name.

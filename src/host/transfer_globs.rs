@@ -73,7 +73,11 @@ pub(super) async fn expand_remote(
                 continue;
             }
             let here = if folder.is_empty() { "." } else { &folder };
-            if remote_fs.kind(here).await? != Some(TransferKind::Folder) {
+            if !remote_fs
+                .kind(here)
+                .await?
+                .is_some_and(TransferKind::is_folder)
+            {
                 continue;
             }
             let mut names: Vec<String> = Vec::new();

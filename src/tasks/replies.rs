@@ -122,17 +122,25 @@ impl TaskEngine {
         let Some(step) = steps.get(index) else {
             return Ok(());
         };
-        if let Exit::NeedsAnswer { question, refused } = result.exit() {
-            return self.request_secret(id, question, *refused);
-        }
+        let refusal = match result.exit() {
+            Exit::NeedsAnswer { question, refused } => {
+                match self.request_secret(id, question, *refused) {
+                    Err(failure) if failure.kind == TaskFailureKind::Step => Some(failure),
+                    other => return other,
+                }
+            }
+            _ => None,
+        };
         if self.is_interrupted() && *result.exit() == Exit::Cancelled {
             return Err(TaskFailure::interrupted());
         }
         let shown = self.result_options(id);
         let ok = is_ok(&shown.ok_codes, result);
         let value = result_value(result, ok, &shown);
-        let mut failure = (!ok).then(|| TaskFailure::from_action(result, &self.secrets));
-        if let Some(until) = &step.until {
+        let is_refused = refusal.is_some();
+        let mut failure =
+            refusal.or_else(|| (!ok).then(|| TaskFailure::from_action(result, &self.secrets)));
+        if let Some(until) = step.until.as_ref().filter(|_| !is_refused) {
             match self.end_attempt(id, until, &value, failure)? {
                 AttemptEnd::Ended(end) => failure = end,
                 AttemptEnd::Repeated => return Ok(()),
@@ -216,9 +224,10 @@ impl TaskEngine {
             let reason = format!("the command asks for input: `{}`", text.trim());
             return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
         }
-        if !self.runs[id].tries.count_attempt() {
+        // The login itself limits the questions that belong to it.
+        if !question.is_limited_by_login() && !self.runs[id].tries.count_attempt() {
             let reason = format!("{question} was refused {} times", AttemptCounter::MAX);
-            return Err(TaskFailure::new(TaskFailureKind::NeedsInput, reason));
+            return Err(TaskFailure::new(TaskFailureKind::Step, reason));
         }
         let id = self.register_pending(PendingReply::Secret(id, question.clone()));
         let question = question.clone();

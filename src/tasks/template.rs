@@ -68,7 +68,7 @@ impl TaskRenderer {
         let value = self
             .evaluator
             .render(&format!("{TEXT_FENCE}{template}{TEXT_FENCE}"), context);
-        let value = self.with_writes(value)?;
+        let value = self.with_writes(value).map_err(without_fences)?;
         let secret = value.has_sensitive();
         let text = value.reveal().to_string();
         let text = text.strip_prefix(TEXT_FENCE).unwrap_or(&text);
@@ -162,6 +162,22 @@ impl TaskRenderer {
         rendered
             .map(|rendered| rendered.text.into_bytes())
             .map_err(|error| format!("`{}`: {error}", path.display()))
+    }
+}
+
+/// Removes the fences from the text of the template that an error shows.
+fn without_fences(error: Error) -> Error {
+    let plain = |template: String| template.replace(TEXT_FENCE, "");
+    match error {
+        Error::Undefined { message, template } => Error::Undefined {
+            message,
+            template: plain(template),
+        },
+        Error::Template { template, problem } => Error::Template {
+            template: plain(template),
+            problem,
+        },
+        other => other,
     }
 }
 

@@ -45,6 +45,7 @@ const COMPARED: &[&str] = &[
     "passwordauthentication",
     "kbdinteractiveauthentication",
     "batchmode",
+    "numberofpasswordprompts",
     "knownhostscommand",
     "serveralivecountmax",
     "sendenv",
@@ -168,6 +169,8 @@ fn add_login(answer: &mut Answer, options: &SshOptions) {
         "no"
     };
     answer.insert("batchmode", batch.to_owned());
+    let prompts = options.password_prompts.unwrap_or(3);
+    answer.insert("numberofpasswordprompts", prompts.to_string());
     let count = options.server_alive_count_max.unwrap_or(3);
     answer.insert("serveralivecountmax", count.to_string());
     for (name, text) in [
@@ -559,6 +562,8 @@ const SETTINGS: &[&str] = &[
     "KbdInteractiveAuthentication no",
     "ChallengeResponseAuthentication yes",
     "BatchMode no",
+    "NumberOfPasswordPrompts 2",
+    "NumberOfPasswordPrompts 0",
     "KnownHostsCommand /usr/bin/known %H \"a b\"",
     "ServerAliveCountMax 7",
     "KexAlgorithms +diffie-hellman-group14-sha1",

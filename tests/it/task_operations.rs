@@ -224,6 +224,22 @@ fn a_missing_task_is_reported_before_anything_runs() {
     env.unfurl(["deploy", "--dryrun", "--approve"])
         .prints(&["nothing was changed"]);
     assert!(!env.work().join("done").exists());
+    for (step, says) in [
+        (
+            "execute: greet",
+            "tasks.yaml:4: task `gret` executes `greet`, which does not exist",
+        ),
+        ("put: {src: nowhere, dest: x}", "tasks.yaml:4: "),
+        ("execute: {task: gret, roles: none}", "tasks.yaml:4: "),
+        ("echo: '{{ nothing }}'", "tasks.yaml:4: "),
+    ] {
+        env.write(
+            "tasks.yaml",
+            &format!("tasks:\n  gret:\n    steps:\n    - {step}\n    - local: touch done\n"),
+        );
+        env.unfurl(["deploy", "--approve"]).exits(64).says(&[says]);
+    }
+    assert!(!env.work().join("done").exists());
 }
 
 #[test]

@@ -251,7 +251,7 @@ fn an_action_that_cannot_begin_ends_the_loop_and_what_began_is_ended() {
 
 /// Runs one action that asks for a password `times` times, and gives these answers.
 fn asks(answers: &[&str], times: usize) -> (Fake, Script, FakeView) {
-    let question = Question::Login("me@a:22".to_owned());
+    let question = Question::Become("me@a:22".to_owned());
     let asked = || Exit::NeedsAnswer {
         question: question.clone(),
         refused: false,
@@ -272,7 +272,7 @@ fn asks(answers: &[&str], times: usize) -> (Fake, Script, FakeView) {
 #[test]
 fn a_question_is_asked_and_the_action_begins_again() {
     let (fake, script, face) = asks(&["it"], 1);
-    assert_eq!(face.shown, ["the login password of me@a:22"]);
+    assert_eq!(face.shown, ["the sudo password of me@a:22"]);
     assert_eq!(fake.submitted_ids(), [1, 1]);
     assert_eq!(script.log, ["begin 1", "end 1: Code(0)"]);
 }

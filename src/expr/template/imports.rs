@@ -58,7 +58,7 @@ impl ImportState {
         values: &Arc<BTreeMap<String, JinjaValue>>,
     ) {
         let word = |key: &str| words.get(key).map(ToString::to_string);
-        let folder = word("tpldir").unwrap_or_else(|| folder_of(name).to_owned());
+        let folder = word("tpldir").unwrap_or_else(|| template_folder(name).to_owned());
         let file = word("tplfile").unwrap_or_else(|| name.to_owned());
         *self.lock() = Imports {
             last: TemplatePlace {
@@ -107,8 +107,7 @@ impl ImportState {
             let place = imports.isolated.get(path).unwrap_or(&imports.last);
             match name {
                 "tplfile" => place.file.clone(),
-                "tpldir" if place.folder.is_empty() => ".".to_owned(),
-                "tpldir" => place.folder.clone(),
+                "tpldir" => tpldir(&place.folder).to_owned(),
                 _ => place.folder.replace('/', "."),
             }
         });
@@ -122,7 +121,7 @@ impl Imports {
         let path = if is_relative {
             path_from(&self.last.folder, written)
         } else {
-            folder_of(written).clone_into(&mut self.last.folder);
+            template_folder(written).clone_into(&mut self.last.folder);
             written.to_owned()
         };
         written.clone_into(&mut self.last.file);
@@ -187,8 +186,14 @@ fn hides(state: &State, name: &str) -> Result<bool, minijinja::Error> {
     Ok(found.is_some_and(|value| !value.is_undefined()))
 }
 
-fn folder_of(path: &str) -> &str {
+/// Returns the folder of a template; empty at the root of the tree.
+pub fn template_folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Returns the value of `tpldir` for the folder of a template.
+pub fn tpldir(folder: &str) -> &str {
+    if folder.is_empty() { "." } else { folder }
 }
 
 /// Returns the path that a relative one means. Paths that leave the tree begin with `..`.

@@ -53,6 +53,7 @@ mod variadic;
 mod vault;
 
 pub use document::{DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary};
+pub use imports::{template_folder, tpldir};
 pub(super) use parts::{Document, Part};
 pub(super) use python_literal::native as native_literal;
 pub use python_literal::python_literal;

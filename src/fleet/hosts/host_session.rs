@@ -101,6 +101,7 @@ impl HostSession {
                 Err(Exit::NeedsAnswer { question, refused }) => (question, refused),
                 Err(exit) => return Err(self.failure(&exit)),
             };
+            trials.count_refusal(&question, was_refused);
             if !prompts.may_prompt(&question) {
                 let reason = format!("{question} was refused {} times", AttemptCounter::MAX);
                 return Err(self.failure(&Exit::Failed(reason)));

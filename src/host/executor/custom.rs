@@ -130,29 +130,38 @@ fn text_of(value: &Value) -> String {
 /// Converts the `result` of a reply into a result of the action.
 fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> ActionResult {
     let code = exit_code(result);
-    match action {
-        Action::Run(_) => {}
-        Action::Read(_) => {
-            let why = "the executor's reply has no facts".to_owned();
-            return ActionResult::not_performed(action, Exit::Failed(why));
-        }
-        Action::Change(changes) if code == 0 => {
-            return ActionResult::Change(ChangeOutput {
-                exit: Exit::Code(0),
-                outputs: vec![RunOutput::ok(); changes.len()],
-                elapsed,
-            });
-        }
-        Action::Put(_) | Action::Get(_) | Action::Change(_) | Action::Private(_) => {
-            return ActionResult::not_performed(action, Exit::Code(code));
-        }
-    }
     let (stdout, stderr) = if result.get("code").is_some() {
         let field = |name: &str| result.get(name).map(text_of).unwrap_or_default();
         (field("stdout"), field("stderr"))
     } else {
         (text_of(result), String::new())
     };
+    match action {
+        Action::Run(_) => {}
+        // Only commands have outputs, which would show the reason.
+        _ if code != 0 => {
+            let text = [stdout.trim(), stderr.trim()].join(" ");
+            let why = format!(
+                "the executor refuses with exit code {code}: {}",
+                text.trim()
+            );
+            return ActionResult::not_performed(action, Exit::Failed(why));
+        }
+        Action::Read(_) => {
+            let why = "the executor's reply has no facts".to_owned();
+            return ActionResult::not_performed(action, Exit::Failed(why));
+        }
+        Action::Change(changes) => {
+            return ActionResult::Change(ChangeOutput {
+                exit: Exit::Code(0),
+                outputs: vec![RunOutput::ok(); changes.len()],
+                elapsed,
+            });
+        }
+        Action::Put(_) | Action::Get(_) | Action::Private(_) => {
+            return ActionResult::not_performed(action, Exit::Code(code));
+        }
+    }
     ActionResult::Run(RunOutput {
         exit: Exit::Code(code),
         stdout: CapturedOutput::from_bytes(stdout),

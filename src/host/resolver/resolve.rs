@@ -306,6 +306,10 @@ impl LocationResolver {
         Ok(Identities {
             methods: login_methods(options),
             is_batch: options.batch_mode == Some(true),
+            password_prompts: options
+                .password_prompts
+                .unwrap_or(Identities::PASSWORD_PROMPTS),
+            refusals: 0,
             agent: self.agent(options, tokens)?,
             only_listed: options.identities_only == Some(true),
             files,

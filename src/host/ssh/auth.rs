@@ -129,10 +129,10 @@ impl<'a> Authenticator<'a> {
 
     /// Returns true if the configuration allows a method.
     fn allows(&self, method: MethodKind) -> bool {
-        self.identities()
-            .methods
-            .iter()
-            .any(|it| kind_of(*it) == method)
+        let identities = self.identities();
+        let is_possible = method == MethodKind::PublicKey || identities.password_prompts > 0;
+        let mut methods = identities.methods.iter();
+        is_possible && methods.any(|it| kind_of(*it) == method)
     }
 
     /// Returns true if the configuration prefers a password to keys.
@@ -437,6 +437,11 @@ impl<'a> Authenticator<'a> {
                 format!("needs {question}, but `BatchMode yes` of ssh_config forbids questions");
             return self.login_refused(&why);
         }
+        if let Some((question, refused)) = &self.unanswered
+            && let Some(why) = self.limit_reached(question, *refused)
+        {
+            return self.login_refused(&why);
+        }
         if let Some((question, refused)) = &self.unanswered {
             return ConnectFailure::NeedsAnswer {
                 question: question.clone(),
@@ -444,6 +449,9 @@ impl<'a> Authenticator<'a> {
             };
         }
         let tried = match self.tried.as_slice() {
+            [] if self.identities().password_prompts == 0 => {
+                "no key is available, and `NumberOfPasswordPrompts 0` of ssh_config allows no password".to_owned()
+            }
             [] => "no key and no password is available".to_owned(),
             tried => format!("tried {}", tried.join(", ")),
         };
@@ -453,6 +461,22 @@ impl<'a> Authenticator<'a> {
             format!("; the host accepts {}", names.join(", "))
         });
         self.login_refused(&format!("{tried}{takes}"))
+    }
+
+    /// Returns the reason why a question is not asked again, if the login has refused enough answers.
+    fn limit_reached(&self, question: &Question, refused: bool) -> Option<String> {
+        let identities = self.identities();
+        let refusals = identities.refusals + u32::from(refused);
+        if refusals < identities.password_prompts {
+            return None;
+        }
+        Some(match refusals {
+            0 => format!(
+                "needs {question}, but `NumberOfPasswordPrompts 0` of ssh_config forbids it"
+            ),
+            1 => format!("{question} was refused"),
+            count => format!("{question} was refused {count} times"),
+        })
     }
 
     fn login_refused(&self, why: &str) -> ConnectFailure {

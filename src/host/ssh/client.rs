@@ -62,9 +62,13 @@ pub(super) struct KeyCheck {
 
 impl KeyCheck {
     /// Reads the files again, unless the key is trusted: a user may just have added it.
+    ///
+    /// The addition of an unknown key reads its file anyway.
     async fn refresh(&mut self, shown: &PublicKeyOrCertificate) {
-        if self.known.verify(shown, &self.name) == HostKeyVerdict::Trusted {
-            return;
+        match self.known.verify(shown, &self.name) {
+            HostKeyVerdict::Trusted => return,
+            HostKeyVerdict::Unknown if self.policy == HostKeyPolicy::AcceptNew => return,
+            _ => {}
         }
         self.files.forget_known_hosts();
         let files = self.files.known_hosts(&self.paths).await;
@@ -93,12 +97,17 @@ impl KeyCheck {
         first.filter(|file| *file != Path::new(NO_FILE))
     }
 
-    fn refusal(&self, shown: &PublicKeyOrCertificate) -> Option<ConnectFailure> {
+    /// Returns the reason to refuse a key; none if it is trusted from now on.
+    fn refusal(
+        &self,
+        verdict: HostKeyVerdict,
+        shown: &PublicKeyOrCertificate,
+    ) -> Option<ConnectFailure> {
         let key = shown.public_key();
         let host = self.host.clone();
         let kind = key.algorithm().to_string();
         let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
-        match self.known.verify(shown, &self.name) {
+        match verdict {
             HostKeyVerdict::Trusted => None,
             HostKeyVerdict::Changed(known) => Some(ConnectFailure::ChangedKey {
                 host,
@@ -120,13 +129,14 @@ impl KeyCheck {
                 }),
                 (HostKeyPolicy::AcceptNew, None) => None,
                 (HostKeyPolicy::AcceptNew, Some(file)) => {
-                    let learned = known_hosts::add_key(file, &self.name, &key);
-                    self.files.forget_known_hosts();
-                    learned.err().map(|error| ConnectFailure::KeyNotSaved {
-                        host,
-                        file: file.to_owned(),
-                        why: error.to_string(),
-                    })
+                    match known_hosts::add_key(file, &self.name, &key) {
+                        Ok(verdict) => self.refusal(verdict, shown),
+                        Err(error) => Some(ConnectFailure::KeyNotSaved {
+                            host,
+                            file: file.to_owned(),
+                            why: error.to_string(),
+                        }),
+                    }
                 }
             },
         }
@@ -172,7 +182,8 @@ impl Handler for SshClient {
     ) -> Result<bool, Self::Error> {
         self.check.refresh(shown).await;
         self.check.ask_command(shown).await;
-        let refusal = self.check.refusal(shown);
+        let verdict = self.check.known.verify(shown, &self.check.name);
+        let refusal = self.check.refusal(verdict, shown);
         let is_trusted = refusal.is_none();
         self.state.lock().key_refusal = refusal;
         Ok(is_trusted)

@@ -324,6 +324,7 @@ async fn dial(destination: &Destination) -> Result<TcpStream, ConnectFailure> {
                     count: 1,
                 }
             }
+            Ok(Err(error)) if is_end(error.kind()) => closed(destination),
             Ok(Err(error)) => broken_connection(destination, fs::os_message(&error).to_lowercase()),
             Err(_) => ConnectFailure::TimedOut {
                 host: display_name(destination),

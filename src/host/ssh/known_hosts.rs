@@ -180,12 +180,18 @@ pub fn has_known_key(destination: &Destination) -> bool {
     !(known.keys.is_empty() && known.any_port_keys.is_empty() && known.authorities.is_empty())
 }
 
-/// Adds a host key to a file, unless another process has already added it.
+/// Adds a host key to a file, unless another process has already added a key of the host.
+///
+/// Returns the verdict on the key by the file as it is then.
 ///
 /// Missing folders and files are created with access for the user only.
 ///
 /// Fails if the name would not be one name in the file, such as an alias with a space or a line end.
-pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std::io::Result<()> {
+pub(super) fn add_key(
+    file: &Path,
+    name: &KnownHostName,
+    key: &PublicKey,
+) -> std::io::Result<HostKeyVerdict> {
     if check_host_name(name.host()).is_err() {
         let why = format!("`{}` is not a host name", shown(name.host()));
         return Err(std::io::Error::new(ErrorKind::InvalidInput, why));
@@ -210,17 +216,15 @@ pub(super) fn add_key(file: &Path, name: &KnownHostName, key: &PublicKey) -> std
         "\n"
     };
     let known = KnownHostEntries::of(&[KnownHostsFile::new(file, text)], name);
-    if known
-        .keys
-        .iter()
-        .any(|it| it.key.key_data() == key.key_data())
-    {
-        return Ok(());
-    }
     let bare = PublicKey::new(key.key_data().clone(), "");
+    let verdict = known.verify(&bare.clone().into(), name);
+    if verdict != HostKeyVerdict::Unknown {
+        return Ok(verdict);
+    }
     let line = bare.to_openssh().map_err(std::io::Error::other)?;
     // A single write at the end: a reader without the lock sees the whole line or nothing.
-    open.write_all(format!("{gap}{} {line}\n", name.name).as_bytes())
+    open.write_all(format!("{gap}{} {line}\n", name.name).as_bytes())?;
+    Ok(HostKeyVerdict::Trusted)
 }
 
 #[cfg(test)]

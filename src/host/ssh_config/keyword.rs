@@ -54,7 +54,6 @@ const KNOWN_KEYWORDS: &[&str] = &[
     "logverbose",
     "mptcp",
     "nohostauthenticationforlocalhost",
-    "numberofpasswordprompts",
     "obscurekeystroketiming",
     "permitlocalcommand",
     "permitremoteopen",

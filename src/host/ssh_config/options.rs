@@ -53,6 +53,7 @@ pub struct SshOptions {
     pub password_authentication: Option<bool>,
     pub keyboard_interactive_authentication: Option<bool>,
     pub batch_mode: Option<bool>,
+    pub password_prompts: Option<u32>,
     /// `KnownHostsCommand`, with placeholders not yet replaced.
     pub known_hosts_command: Option<String>,
     pub server_alive_count_max: Option<u32>,

@@ -81,6 +81,7 @@ impl OptionSetting {
             | "tisauthentication" => first(value.flag(), |to| {
                 &mut to.keyboard_interactive_authentication
             }),
+            "numberofpasswordprompts" => first(value.number(), |to| &mut to.password_prompts),
             "batchmode" => first(value.flag(), |to| &mut to.batch_mode),
             "knownhostscommand" => first(value.command(), |to| &mut to.known_hosts_command),
             "serveralivecountmax" => first(value.number(), |to| &mut to.server_alive_count_max),

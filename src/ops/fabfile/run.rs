@@ -17,6 +17,7 @@ use crate::tasks::read_tasks;
 const SCRIPT: &str = concat!(
     include_str!("translator/names.py"),
     include_str!("translator/values.py"),
+    include_str!("translator/contrib.py"),
     include_str!("translator/module.py"),
     include_str!("translator/tasks.py"),
     include_str!("translator/steps.py"),

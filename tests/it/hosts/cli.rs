@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use std::process::Command;
 use nix::sys::signal::Signal;
 
 use super::login::Person;
-use super::sshd::{Sshd, free_port, user};
+use super::sshd::{Sshd, free_port, greeter, user};
 use crate::executors::Users;
 use crate::support::{Run, TestEnv};
 
@@ -269,14 +269,7 @@ fn a_shell_of_a_host_that_is_not_reached_ends_with_one() {
 fn a_port_leads_through_a_host_until_it_is_interrupted() {
     requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = listener.local_addr().unwrap().port();
-    let greeter = std::thread::spawn(move || {
-        for _ in 0..2 {
-            let (mut socket, _) = listener.accept().unwrap();
-            socket.write_all(b"hello").unwrap();
-        }
-    });
+    let target = greeter(b"hello");
     let (port, back) = (free_port(), free_port());
     let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));
     words.extend(["-L".to_owned(), format!("{port}:127.0.0.1:{target}")]);
@@ -289,7 +282,6 @@ fn a_port_leads_through_a_host_until_it_is_interrupted() {
         socket.read_to_string(&mut text).unwrap();
         assert_eq!(text, "hello");
     }
-    greeter.join().unwrap();
     started.signal(Signal::SIGINT);
     let run = started.ends_by_itself();
     assert_eq!(run.code, 130, "{run}");
@@ -304,18 +296,7 @@ fn a_socks_client_reaches_through_a_host_what_the_host_reaches() {
     requires!("sshd");
     requires!("curl");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let target = listener.local_addr().unwrap().port();
-    let greeter = std::thread::spawn(move || {
-        for _ in 0..2 {
-            let (mut socket, _) = listener.accept().unwrap();
-            let mut request = [0; 1024];
-            let read = socket.read(&mut request).unwrap();
-            assert!(read > 0);
-            let text = b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-            socket.write_all(text).unwrap();
-        }
-    });
+    let target = greeter(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello");
     let port = free_port();
     let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));
     words.extend(["-D".to_owned(), port.to_string()]);
@@ -334,7 +315,6 @@ fn a_socks_client_reaches_through_a_host_what_the_host_reaches() {
     let hello = (Some(0), "hello".to_owned());
     assert_eq!(curl("socks5h", "localhost", target), hello);
     assert_eq!(curl("socks5", "127.0.0.1", target), hello);
-    greeter.join().unwrap();
     // The host cannot connect to a port where nothing listens: code 97 is an error of the proxy.
     assert_eq!(curl("socks5h", "localhost", free_port()).0, Some(97));
     // A client that does not speak SOCKS is disconnected.

@@ -3,6 +3,7 @@
 pub(crate) mod cli;
 mod containers;
 mod ending;
+mod file_trees;
 mod files;
 pub(crate) mod login;
 mod network;

@@ -195,6 +195,39 @@ fn a_wrong_password_is_asked_again_on_its_host_and_not_tried_on_others() {
     assert_eq!(run.stderr.matches("sudo password of").count(), 1, "{run}");
 }
 
+#[test]
+fn a_login_asks_as_often_as_the_configuration_says_and_other_hosts_follow_with_warnings_only() {
+    requires!("root", "sshd");
+    let person = Person::new();
+    let sshd = Sshd::with(2, &["PasswordAuthentication yes"]);
+    let env = TestEnv::new();
+    let words = |more: &[&str]| {
+        let mut words = over("run", &sshd, 2, &person.0);
+        let own = ["--ssh-config-path", "config"].map(str::to_owned);
+        words.splice(1..2, own);
+        with(words, &[more, &["--no-stdin", "--", "id -un"]].concat())
+    };
+    let failures = || sshd.log().matches("Failed password").count();
+    env.write("config", "Host *\n  NumberOfPasswordPrompts 2\n");
+    let run = answered(
+        &env,
+        "",
+        &["wrong", "worse", Person::PASSWORD],
+        &words(&["-w"]),
+    );
+    assert!(run.stderr.contains("was refused 2 times"), "{run}");
+    assert!(run.stdout.contains(&format!("] {}\n", person.0)), "{run}");
+    assert_eq!(failures(), 2, "{run}");
+    env.write("config", "Host *\n  NumberOfPasswordPrompts 5\n");
+    let answers = ["1", "2", "3", "4", Person::PASSWORD];
+    let run = answered(&env, "", &answers, &words(&[])).succeeds();
+    assert_eq!((failures(), run.stdout.lines().count()), (6, 2), "{run}");
+    env.write("config", "Host *\n  NumberOfPasswordPrompts 0\n");
+    let run = answered(&env, "", &[Person::PASSWORD], &words(&["--ask-password"])).exits(1);
+    assert!(!run.stdout.contains(&person.0), "{run}");
+    assert_eq!(failures(), 6, "{run}");
+}
+
 /// An ensemble with a server, a user who needs a password for `sudo`, and a key with a passphrase that lets in.
 struct Scene {
     sudoer: Sudoer,

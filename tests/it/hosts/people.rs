@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use unfurl::testing::host::{Exit, Forward, ForwardEndpoint, Terminal};
 
-use super::sshd::{Sshd, pooled};
+use super::sshd::{Sshd, greeter, pooled};
 
 #[test]
 fn a_shell_shows_what_is_typed_and_knows_how_large_it_is() {
@@ -52,18 +52,6 @@ fn a_shell_shows_what_is_typed_and_knows_how_large_it_is() {
     });
 }
 
-/// Listens on a port of this machine, greets each client and returns the port.
-async fn greeter() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-    let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move {
-        while let Ok((mut socket, _)) = listener.accept().await {
-            socket.write_all(b"hello").await.unwrap();
-        }
-    });
-    port
-}
-
 fn endpoint(port: u16) -> ForwardEndpoint {
     ForwardEndpoint {
         host: "127.0.0.1".into(),
@@ -76,7 +64,7 @@ fn ports_of_this_machine_and_of_a_host_lead_elsewhere() {
     requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
-        let target = endpoint(greeter().await);
+        let target = endpoint(greeter(b"hello"));
         let host = Arc::new(sshd.host());
         let listen = endpoint(0);
         let forwards = [

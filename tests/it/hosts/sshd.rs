@@ -3,7 +3,8 @@
 
 use std::fmt;
 use std::fs;
-use std::net::TcpListener;
+use std::io::Write as _;
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -222,6 +223,23 @@ pub(crate) fn keygen(arguments: &[&str]) {
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.local_addr().unwrap().port()
+}
+
+/// Listens on a port of this machine, sends each client a greeting and returns the port.
+pub(crate) fn greeter(greeting: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                client.write_all(greeting).ok();
+                client.shutdown(Shutdown::Write).ok();
+                // A client that has sent something gets the whole greeting, too.
+                std::io::copy(&mut client, &mut std::io::sink()).ok();
+            });
+        }
+    });
+    port
 }
 
 /// The name of the user who runs the tests.

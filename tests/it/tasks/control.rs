@@ -1,6 +1,6 @@
 //! The control flow, settings and checks of tasks.
 
-use crate::hosts::cli::options;
+use crate::hosts::cli::{hosts, options};
 use crate::hosts::sshd::Sshd;
 use crate::support::TestEnv;
 
@@ -147,6 +147,46 @@ tasks:
     let run = env.unfurl(["task", "failing_prefix"]);
     assert_eq!(run.code, 1);
     assert!(!env.work().join("ran").exists());
+}
+
+#[test]
+fn folders_prefixes_and_variables_of_a_block_reach_commands_on_real_hosts() {
+    requires!("sshd");
+    let sshd = Sshd::start();
+    let env = env(r#"
+tasks:
+  all:
+    prefix: export A=1
+    steps:
+      - block:
+          - run: 'echo $A $B $C; pwd; case $PATH in *:/opt/x) echo at the end;; esac'
+          - {run: echo hidden, hide: stdout}
+          - {local: 'echo here $A $B $(basename $(pwd))'}
+          - {run: 'echo first ${PATH%%:*}', path: {prepend: /opt/y}}
+        prefix: [export B=2, cd lib]
+        env: {C: 3}
+        cd: /usr
+        path: /opt/x
+        lcd: sub
+      - run: 'echo after $A $B $C; [ "$(pwd)" = /usr/lib ] || echo elsewhere'
+"#);
+    env.write("sub/lib/x", "");
+    let hosts = ["-H".to_owned(), hosts(&sshd, 1)].to_vec();
+    let words = ["task", "all"].map(str::to_owned).to_vec();
+    let run = env
+        .unfurl([words, hosts, options(&sshd)].concat())
+        .succeeds();
+    let name = format!("[127.0.0.1:{}] ", sshd.port);
+    let shown = run.stdout.replace(&name, "");
+    insta::assert_snapshot!(shown, @r"
+    1 2 3
+    /usr/lib
+    at the end
+    here 1 2 lib
+    first /opt/y
+    after 1
+    elsewhere
+    ");
 }
 
 /// Tasks with mistakes that are found before anything runs.

@@ -34,6 +34,17 @@ fn the_executor_of_the_documentation_decides_over_commands() {
         "{run}"
     );
     assert!(run.stdout.is_empty(), "{run}");
+    // A copy has no output, which would show the reason.
+    let copy = env.work().join("copy").display().to_string();
+    let mut words = vec!["put", "-H", "@local", "--executor-opts", "{hour: 3}"];
+    words.extend([
+        "--executors",
+        "[working-hours, direct]",
+        "tasks.yaml",
+        &copy,
+    ]);
+    env.unfurl(words).exits(1).says(&["not at 3 o'clock"]);
+    assert!(!env.work().join("copy").exists());
 }
 
 #[test]

@@ -115,6 +115,101 @@ fn a_fabfile_of_fabric_2_becomes_tasks() {
     assert!(!env.work().join("tasks.yaml").exists());
 }
 
+/// A fabfile with functions of `fabric.contrib`, early returns, and values of the module.
+const CONTRIB: &str = r#"
+import os
+from fabric.api import *
+from fabric.contrib.files import exists, append, sed, contains, upload_template, comment, is_link
+from fabric.contrib.project import rsync_project
+from fabric.contrib.console import confirm
+from fabric.colors import green
+
+ROOT = "ROOT"
+env.hosts = ["127.0.0.1:PORT"]
+env.base = os.path.join(ROOT, "{}".format("app"))
+
+
+@task
+def files():
+    conf = os.path.join(env.base, "app.conf")
+    if not exists(conf):
+        run("mkdir -p %s && echo one > %s" % (env.base, conf))
+    elif exists(env.base + "/none"):
+        abort("no")
+    append(conf, "two's (x)")
+    append(conf, ["two's (x)", "three"])
+    if contains(conf, "THREE", exact=True, case_sensitive=False) and not is_link(conf):
+        print(green("found"))
+    sed(conf, "o(n)e", "1/1", backup="")
+    upload_template("page.html", env.base + "/page.html", context={"name": "ann"}, use_jinja=True)
+    upload_template("page.html", env.base + "/plain.html", backup=False)
+    rsync_project(env.base, "site", delete=True)
+    if run("test -e /none", warn_only=True).failed:
+        puts("not there: " + run("[[ 1 == 1 ]] && echo missing"))
+    if confirm("Go on?", default=False):
+        abort("no answer is no")
+    return run("cat " + conf)
+
+
+@task
+def leaves(word="x"):
+    if word == "x":
+        puts("left early")
+        return
+    abort("not reached")
+
+
+@task
+def marked():
+    comment("/etc/hosts", "x")
+    upload_template("page.html", "/tmp/page.html", context={"a": 1})
+    with settings(host_string="other"):
+        run("id")
+"#;
+
+#[test]
+fn functions_of_fabric_contrib_become_steps_that_do_the_same() {
+    requires!("python3", "sshd");
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let root = sshd.path("root").display().to_string();
+    let text = CONTRIB.replace("PORT", &sshd.port.to_string());
+    env.write(
+        "fabfile.py",
+        &text.replace("\"ROOT\"", &format!("\"{root}\"")),
+    );
+    env.write("page.html", "hello {{ name }}\n");
+    env.write("site/index", "index");
+    let run = env.unfurl(["task", "import", "fabfile.py"]).succeeds();
+    insta::assert_snapshot!(run.stdout, @r"
+    tasks.yaml: 3 tasks, 27 statements translated, 3 not
+      fabfile.py:46: `comment`: use a state file with `file.comment`
+      fabfile.py:47: write its `%(name)s` as `{{ name }}` and use the step `template`
+      fabfile.py:48: `env.host_string` has no counterpart
+    ");
+    let options = options(&sshd);
+    let task = |name: &str| {
+        let words = vec!["task".to_owned(), name.to_owned()];
+        [words, options.clone()].concat()
+    };
+    for _ in 0..2 {
+        let words = task("files");
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let run = env
+            .unfurl_after("echo n >answer; exec <answer", &words)
+            .succeeds();
+        assert!(run.stdout.contains("] found\n"), "{run}");
+        assert!(run.stdout.contains("] not there: missing\n"), "{run}");
+    }
+    let read = |name: &str| std::fs::read_to_string(sshd.path("root/app").join(name)).unwrap();
+    assert_eq!(read("app.conf"), "1/1\ntwo's (x)\nthree\n");
+    assert_eq!(read("page.html"), "hello ann\n");
+    assert_eq!(read("page.html.bak"), "hello ann\n");
+    assert_eq!(read("plain.html"), "hello {{ name }}\n");
+    assert_eq!(read("site/index"), "index");
+    let run = env.unfurl(task("leaves")).succeeds();
+    assert!(run.stdout.contains("] left early\n"), "{run}");
+}
+
 #[test]
 fn a_file_that_is_not_python_is_refused_with_its_line() {
     requires!("python3");

@@ -40,6 +40,13 @@ fn no_task_and_no_default_shows_the_help() {
 }
 
 #[test]
+fn a_message_shows_a_template_as_it_was_written() {
+    let env = env("env: {vars: {m: {a: 1}}}\ntasks: {show: {echo: 'in {{ m.nope }}'}}");
+    let run = env.unfurl(["task", "show"]).exits(1);
+    run.says(&["in the template `in {{ m.nope }}`"]);
+}
+
+#[test]
 fn all_invalid_calls_are_reported_before_anything_runs() {
     let env = env("tasks: {deploy: {args: {version: null}, local: touch ran}}");
     let run = env.unfurl([

@@ -5,7 +5,7 @@ The file comes on the standard input and is parsed with `ast`; no part of it run
 """
 
 
-class Translator(Values, Module, Tasks, Steps, Blocks):
+class Translator(Values, Contrib, Module, Tasks, Steps, Blocks):
     """Translates a fabfile."""
 
     def __init__(self, text):
@@ -23,7 +23,13 @@ class Translator(Values, Module, Tasks, Steps, Blocks):
             for node in ast.walk(self.tree)
         )
         self.constants = set()
+        # The values of names that the file sets outside of functions.
+        self.known = {}
         self.scope = None
+        # Steps that come before the statement that is being translated.
+        self.before = []
+        # How many conditions decide whether the current expression is used.
+        self.conditional = 0
 
     def mark(self, node, why):
         line = getattr(node, "lineno", 0)
@@ -44,6 +50,9 @@ def main():
     translator.module()
     lines = [comment(f"Translated from {NAME}. Lines that begin with `# {NAME}:` have no translation.")]
     lines.extend(comment(note) for note in translator.comments)
+    if not translator.second:
+        # Fabric 1 runs commands in this shell, and users rely on it.
+        translator.env.setdefault("shell", "/bin/bash")
     document = {}
     if translator.env:
         document["env"] = translator.env

@@ -36,9 +36,8 @@ class Module:
             if isinstance(target, ast.Name):
                 if target.id.startswith("__"):
                     return
-                if isinstance(node.value, ast.Call):
-                    raise Unknown(node, "its value is not a literal")
-                self.env.setdefault("vars", {})[target.id] = self.value(node.value)
+                value = self.value(node.value)
+                self.env.setdefault("vars", {})[target.id] = self.known[target.id] = value
                 self.constants.add(target.id)
                 self.translated += 1
                 return
@@ -78,13 +77,20 @@ class Module:
             raise Unknown(node, "a password belongs neither into the fabfile nor into `tasks.yaml`; it is asked for")
         if key == "gateway":
             raise Unknown(node, "write `ProxyJump` to `~/.ssh/config`, or give `-g`")
+        if key in OTHER_ENV:
+            raise Unknown(node, f"`env.{key}` has no counterpart")
+        found = self.value(value)
+        if key == "roledefs" and not isinstance(found, dict):
+            raise Unknown(node, "the roles are not literal")
+        if env is self.env:
+            self.known["env." + key] = found
+        if key == "shell" and isinstance(found, str):
+            # Fabric's setting has the options of the shell.
+            found = found.split()[0] if found.split() else "/bin/sh"
         if key in ENV:
-            found = self.value(value)
-            if key == "roledefs" and not isinstance(found, dict):
-                raise Unknown(node, "the roles are not literal")
             env[ENV[key]] = found
         else:
-            env.setdefault("vars", {})[key] = self.value(value)
+            env.setdefault("vars", {})[key] = found
             self.constants.add(key)
 
     def change_of_list(self, call, env):

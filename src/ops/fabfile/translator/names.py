@@ -2,6 +2,8 @@
 
 import ast
 import json
+import posixpath
+import shlex
 import sys
 
 NAME = sys.argv[1]
@@ -19,6 +21,14 @@ ENV = {
 SCOPED = set(ENV.values()) - {"hosts", "roles", "exclude_hosts", "roledefs", "parallel", "pool_size", "dedupe_hosts"}
 # Settings without an effect here, because the program always acts that way.
 IGNORED_ENV = {"use_ssh_config", "disable_known_hosts", "linewise", "colorize_errors", "output_prefix"}
+# Settings of Fabric's `env` that a variable of the same name would not replace.
+OTHER_ENV = {
+    "abort_exception", "all_hosts", "always_use_pty", "combine_stderr", "command_prefixes", "cwd", "default_port",
+    "eagerly_disconnect", "effective_roles", "fabfile", "host", "host_string", "key", "lcwd", "local_user", "no_agent",
+    "no_keys", "ok_ret_codes", "path_behavior", "rcfile", "reject_unknown_hosts", "remote_interrupt",
+    "shell_env", "ssh_config_path", "sudo_prefix", "sudo_prompt", "sudo_user", "system_known_hosts", "tasks",
+    "use_exceptions_for", "use_shell",
+}
 FACTS = {"host": "host", "host_string": "host_string", "user": "user", "port": "port", "hosts": "all_hosts",
          "all_hosts": "all_hosts", "effective_roles": "effective_roles", "command": "task"}
 RESULT = {"stdout": "stdout", "stderr": "stderr", "return_code": "return_code", "exited": "return_code",

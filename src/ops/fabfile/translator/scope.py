@@ -27,7 +27,7 @@ class Scope:
         found = {}
         for name, default in zip(names, defaults):
             try:
-                found[name] = None if default is None else self.translator.constant(default)
+                found[name] = None if default is None else self.translator.value(default)
                 if default is not None and found[name] is None:
                     found[name] = ""
             except Unknown as unknown:

@@ -6,15 +6,19 @@ class Steps:
 
     def steps(self, body):
         steps = []
+        outer = self.before
         for node in body:
+            self.before = []
             try:
                 found = self.step(node)
+                steps.extend(self.before)
                 steps.extend(found)
                 if not isinstance(node, ast.Pass):
                     self.translated += 1
             except Unknown as unknown:
                 place = unknown.node if hasattr(unknown.node, "lineno") else node
                 steps.append(self.mark(place, unknown.why))
+        self.before = outer
         return steps
 
     def step(self, node):
@@ -121,9 +125,16 @@ class Steps:
             return [self.scope.elsewhere(call, step, connection, register)]
         name = call_name(call)
         args = call.args
+        contrib = self.contrib_name(call)
+        if contrib in INSTEAD:
+            raise Unknown(call, f"`{contrib}`: {INSTEAD[contrib]}")
+        if contrib and register is None:
+            return self.file_steps(contrib, call)
         if name in ("puts", "print", "fastprint", "warn") and args:
             return [{"echo": " ".join(self.text(argument) for argument in args)}]
-        if name in ("abort", "Exit", "utils.abort") and args:
+        if name in ("abort", "Exit", "utils.abort", "sys.exit", "exit") and name not in self.functions and args:
+            if isinstance(args[0], ast.Constant) and args[0].value in (0, None, ""):
+                raise Unknown(call, "a run cannot end early without a failure")
             return [{"abort": self.text(args[0])}]
         if name in ("time.sleep", "sleep") and args:
             return [{"local": "sleep " + self.text(args[0])}]
@@ -177,8 +188,10 @@ class Steps:
                 step["env"] = {str(name): str(text) for name, text in self.value(value).items()}
             elif key == "shell" and isinstance(value, ast.Constant) and isinstance(value.value, str):
                 step["shell"] = value.value
-            elif key in ("combine_stderr", "echo", "shell_escape", "encoding", "in_stream"):
-                raise Unknown(call, f"`{key}` has no counterpart")
+            elif key == "shell" and isinstance(value, ast.Constant):
+                continue
+            elif key in ("combine_stderr", "echo", "in_stream") and not self.constant(value):
+                continue
             else:
                 raise Unknown(call, f"`{key}` has no counterpart")
         return step

@@ -1,6 +1,18 @@
 """Tasks and their decorators."""
 
 
+def with_early_returns(body):
+    """Puts the statements after an `if` that leaves the function into its other branch."""
+    for index, node in enumerate(body):
+        if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return):
+            if node.body[-1].value is not None:
+                continue
+            rest = with_early_returns(body[index + 1:])
+            branches = ast.If(test=node.test, body=node.body[:-1], orelse=rest)
+            return body[:index] + [ast.copy_location(branches, node)]
+    return body
+
+
 class Tasks:
     """Translates functions that are tasks."""
 
@@ -21,19 +33,29 @@ class Tasks:
             task["args"] = arguments
         self.scope = scope
         body = node.body[1:] if document else node.body
-        if body and isinstance(body[-1], ast.Return):
-            if body[-1].value is not None:
-                try:
-                    task["returns"] = self.value_of_result(body[-1].value)
-                    self.translated += 1
-                except Unknown as unknown:
-                    task.setdefault("", []).append(self.mark(body[-1], unknown.why))
-            body = body[:-1]
-        task["steps"] = self.steps(body)
+        result = body[-1] if body and isinstance(body[-1], ast.Return) else None
+        body = body[:-1] if result else body
+        steps = self.steps(body if result and result.value else with_early_returns(body))
+        if result and result.value is not None:
+            self.before = []
+            try:
+                task["returns"] = self.value_of_result(result.value)
+                steps.extend(self.before)
+                self.translated += 1
+            except Unknown as unknown:
+                steps.extend(self.without_value(result, unknown))
+        task["steps"] = steps
         self.scope = None
         name = task.pop("name", node.name)
         self.tasks[name] = task
         self.tasks.update(scope.helpers)
+
+    def without_value(self, node, unknown):
+        """The steps for a last statement whose value has no translation."""
+        if isinstance(node.value, ast.Call) and (
+                self.contrib_name(node.value) or call_name(node.value) in self.functions or self.action(node.value)):
+            return self.steps([ast.copy_location(ast.Expr(node.value), node)])
+        return [self.mark(node, unknown.why)]
 
     def value_of_result(self, node):
         if isinstance(node, ast.Name) and node.id in self.scope.results:
@@ -62,7 +84,7 @@ class Tasks:
         elif name in ("hosts", "roles"):
             names = []
             for argument in args:
-                value = self.constant(argument)
+                value = self.value(argument)
                 names.extend(value if isinstance(value, list) else [value])
             task[name] = names
         elif name == "parallel":

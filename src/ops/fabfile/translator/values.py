@@ -41,6 +41,10 @@ class Values:
             return self.percent(node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
             return self.format(node)
+        if isinstance(node, ast.Call) and call_name(node) in COLORS - set(self.functions) and node.args:
+            return self.text(node.args[0])
+        if self.scope is None and self.is_join(node):
+            return posixpath.join(*(self.text(argument) for argument in node.args))
         return self.template(node)
 
     def percent(self, node):
@@ -80,7 +84,9 @@ class Values:
                 key = template[at + 2:end]
                 if template[end + 1:end + 2] not in ("s", "d", "i"):
                     raise Unknown(node, "its format has no counterpart")
-                if named is None:
+                if named is None and self.scope is None:
+                    out.append(self.literal(str(self.known_value(ast.parse("env." + key, mode="eval").body))))
+                elif named is None:
                     out.append("{{ " + self.env_name(node, key) + " }}")
                 elif key in named:
                     out.append(self.template(named[key]))
@@ -118,7 +124,16 @@ class Values:
             out.append(self.template(node.args[int(field)]))
         return "".join(out)
 
+    def known_value(self, node):
+        """The value of a name that the file has set to a literal. Outside of tasks, templates do not work."""
+        name = dotted(node)
+        if name in self.known:
+            return self.known[name]
+        raise Unknown(node, "its value is not a literal")
+
     def template(self, node):
+        if self.scope is None and not isinstance(node, ast.Constant):
+            return self.literal(str(self.known_value(node)))
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return self.literal(node.value)
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
@@ -128,7 +143,7 @@ class Values:
     def env_name(self, node, key):
         if key in FACTS:
             return FACTS[key]
-        if key in ENV or key in IGNORED_ENV or key in ("password", "passwords", "gateway"):
+        if key in ENV or key in IGNORED_ENV or key in OTHER_ENV or key in ("password", "passwords", "gateway"):
             raise Unknown(node, f"`env.{key}` cannot be read")
         return key
 
@@ -155,6 +170,8 @@ class Values:
             name = dotted(node)
             if name and name.startswith("env.") and name.count(".") == 1:
                 return self.env_name(node, node.attr)
+            if isinstance(node.value, ast.Call) and node.attr in RESULT and self.scope and self.action(node.value):
+                return f"{self.lifted_action(node.value)}.{RESULT[node.attr]}"
             if isinstance(node.value, ast.Name) and self.scope:
                 if node.value.id in self.scope.results:
                     if node.attr in RESULT:
@@ -162,6 +179,16 @@ class Values:
                 elif node.value.id == self.scope.context and node.attr == "host":
                     return "host"
             raise Unknown(node, f"`.{node.attr}` has no counterpart")
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.step is None:
+            ends = [self.expression(end) if end else "" for end in (node.slice.lower, node.slice.upper)]
+            return f"{self.expression(node.value, True)}[{ends[0]}:{ends[1]}]"
+        if isinstance(node, ast.IfExp):
+            test = self.truth(node.test)
+            self.conditional += 1
+            try:
+                return f"({self.expression(node.body, as_text)} if {test} else {self.expression(node.orelse, as_text)})"
+            finally:
+                self.conditional -= 1
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
             index = node.slice
             if index.__class__.__name__ == "Index":
@@ -174,7 +201,13 @@ class Values:
             return "{" + ", ".join(f"{self.expression(k)}: {self.expression(v, True)}" for k, v in items) + "}"
         if isinstance(node, ast.BoolOp):
             word = " and " if isinstance(node.op, ast.And) else " or "
-            return "(" + word.join(self.truth(value) for value in node.values) + ")"
+            parts = [self.truth(node.values[0])]
+            self.conditional += 1
+            try:
+                parts.extend(self.truth(value) for value in node.values[1:])
+            finally:
+                self.conditional -= 1
+            return "(" + word.join(parts) + ")"
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return f"not ({self.truth(node.operand)})"
         if isinstance(node, ast.Compare):
@@ -191,16 +224,31 @@ class Values:
             if type(node.op) in words:
                 left, right = self.expression(node.left, True), self.expression(node.right, True)
                 return f"({left} {words[type(node.op)]} {right})"
+        if isinstance(node, ast.Call) and self.scope:
+            contrib = self.contrib_name(node)
+            if contrib in ("exists", "is_link", "contains"):
+                return self.probe(contrib, node)
+            if contrib == "confirm":
+                return self.question(node)
+            if self.action(node):
+                return self.lifted_action(node) + (".stdout" if as_text else "")
         if isinstance(node, ast.Call) and not node.keywords:
             name = call_name(node)
+            if name in COLORS and name not in self.functions and node.args:
+                return self.expression(node.args[0], as_text)
             args = [self.expression(arg, True) for arg in node.args]
             if name in ("len", "int", "str", "float", "list") and len(args) == 1:
                 word = {"len": "length", "str": "string"}.get(name, name)
                 return f"({args[0]} | {word})"
+            if self.is_join(node):
+                return f"([{', '.join(args)}] | path_join)"
+            if name in ("os.path.dirname", "path.dirname", "dirname", "os.path.basename", "path.basename",
+                        "basename") and name not in self.functions and len(args) == 1:
+                return f"({args[0]} | {name.rpartition('.')[2]})"
             if name == "range":
                 return f"range({', '.join(args)})"
             methods = {"strip", "split", "splitlines", "startswith", "endswith", "lower", "upper", "replace",
-                       "lstrip", "rstrip", "join", "keys", "values", "items"}
+                       "lstrip", "rstrip", "join", "keys", "values", "items", "get"}
             if isinstance(node.func, ast.Attribute) and node.func.attr in methods:
                 return f"{self.expression(node.func.value, True)}.{node.func.attr}({', '.join(args)})"
         raise Unknown(node, "its expression has no counterpart")
@@ -210,7 +258,26 @@ class Values:
         if isinstance(node, ast.Name) and self.scope and node.id in self.scope.results:
             part = "ok" if self.second else "stdout"
             return f"{self.scope.results[node.id]}.{part}"
+        if isinstance(node, ast.Call) and self.scope and self.action(node):
+            return f"{self.lifted_action(node)}.{'ok' if self.second else 'stdout'}"
         return self.expression(node, True)
+
+    def is_join(self, node):
+        """Whether an expression joins paths."""
+        name = call_name(node) if isinstance(node, ast.Call) and node.args and not node.keywords else None
+        return name in ("os.path.join", "path.join", "join") and name not in self.functions
+
+    def lifted_action(self, call):
+        """The name of the result of an action in an expression. The action becomes a step before the statement."""
+        kind, connection = self.action(call)
+        if self.conditional:
+            raise Unknown(call, "a command in the second part of a condition")
+        if connection is not None or kind not in ("run", "sudo", "local"):
+            raise Unknown(call, f"`{kind}` in an expression")
+        step = self.command(kind, call)
+        name = self.lift(call, step, "result")
+        self.scope.results[name] = name
+        return name
 
     def value(self, node):
         """A literal, or a template."""
@@ -221,4 +288,6 @@ class Values:
                 return [self.value(item) for item in node.elts]
             if isinstance(node, ast.Dict) and all(node.keys):
                 return {str(self.constant(key)): self.value(value) for key, value in zip(node.keys, node.values)}
+            if self.scope is None and dotted(node) in self.known:
+                return self.known[dotted(node)]
             return self.text(node)
