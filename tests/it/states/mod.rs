@@ -6,3 +6,4 @@ mod files;
 mod local_executor;
 mod reference;
 mod renderers;
+mod template_functions;

@@ -30,4 +30,5 @@ mod tidied;
 
 pub(super) use functions::MODULE;
 pub(super) use pattern::{Flags, compile};
+pub(in crate::states) use plan::normalize_path;
 pub(super) use source::{contains_secrets, read_source, render_source, template_context};
