@@ -14,7 +14,7 @@ fn check(env: &TestEnv, cases: &[(&str, Json)]) {
     let state = |(place, (expression, _)): (usize, &(&str, Json))| {
         let expression = expression.replace("FOLDER", &folder);
         format!(
-            "state {place}:\n  test.nop:\n  - text: {{{{ {expression} | json | yaml_dquote }}}}\n"
+            "state {place}:\n  test.nop:\n  - text: {{{{ ({expression}) | json | yaml_dquote }}}}\n"
         )
     };
     let text: String = cases.iter().enumerate().map(state).collect();
