@@ -3,14 +3,14 @@
 //! One probe script reads everything in a single round trip; [`parse`] converts its output. Called before
 //! state files are compiled.
 
-use std::net::IpAddr;
-
 use sha2::{Digest as _, Sha256};
 
+use super::grain_texts::{
+    graphics_cards, kernel_parameters, language_and_encoding, resolver, texts,
+};
 use super::probe_sections::{ProbeSections, assignments, sectioned_probe};
 use super::{FactCache, Halt, network};
 use crate::host::fact::{Domain, Fact, Probe};
-use crate::text::shlex_split;
 use crate::value::{Map, Value};
 
 /// The release of Salt that `saltversion` and `test.version` name.
@@ -61,6 +61,9 @@ _s disks; for _d in /sys/block/*; do [ -e "$_d" ] && printf '%s %s\n' "${_d##*/}
 _s parameters; _l /proc/cmdline
 _s machine-id; _l /etc/machine-id
 _s efi; [ -d /sys/firmware/efi ] && echo yes
+_s secure-boot; for _d in /sys/firmware/efi/efivars/SecureBoot-*; do [ -f "$_d" ] && tail -c 1 "$_d" | od -An -tu1; done
+_s pci; command -v lspci >/dev/null && { echo yes; lspci -vmm; }
+_s transactional; command -v transactional-update
 _s cwd; pwd"#;
 
 /// The facts that [`parse`] reads: the grains probe.
@@ -114,10 +117,6 @@ fn insert(grains: &mut Map, name: &str, value: impl Into<Value>) {
 
 fn number(text: &str) -> i64 {
     text.trim().parse().unwrap_or_default()
-}
-
-fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
-    Value::list(items.into_iter().map(Value::from))
 }
 
 /// The `ID` in `os-release` and Salt's `os` grain for it.
@@ -259,7 +258,7 @@ fn hardware(sections: &ProbeSections<'_>, grains: &mut Map) {
         "kernelparams",
         kernel_parameters(sections.line("parameters")),
     );
-    insert(grains, "efi", !sections.line("efi").is_empty());
+    firmware(sections, grains);
     let (kind, of) = match sections.line("virtual") {
         "" | "none" => ("physical", None),
         "docker" => ("container", Some("Docker")),
@@ -276,6 +275,21 @@ fn hardware(sections: &ProbeSections<'_>, grains: &mut Map) {
     insert(grains, "virtual", kind);
     if let Some(of) = of {
         insert(grains, "virtual_subtype", of);
+    }
+}
+
+fn firmware(sections: &ProbeSections<'_>, grains: &mut Map) {
+    insert(grains, "efi", !sections.line("efi").is_empty());
+    insert(
+        grains,
+        "efi-secure-boot",
+        sections.line("secure-boot").trim() == "1",
+    );
+    if sections.line("pci") == "yes" {
+        let gpus = graphics_cards(sections.get("pci"));
+        let count = i64::try_from(gpus.len()).unwrap_or(i64::MAX);
+        insert(grains, "num_gpus", count);
+        insert(grains, "gpus", Value::list(gpus));
     }
 }
 
@@ -343,61 +357,6 @@ fn network(sections: &ProbeSections<'_>, grains: &mut Map) {
     insert(grains, "dns", resolver(sections.get("resolver")));
 }
 
-/// Reads the parameters with which the kernel was started, as pairs of a name and a value or null.
-fn kernel_parameters(line: &str) -> Value {
-    let words = shlex_split(line, None).unwrap_or_default();
-    Value::list(words.iter().map(|word| {
-        let value = match word.split('=').collect::<Vec<_>>().as_slice() {
-            [_, value] => Value::from(value.trim_matches('"')),
-            _ => Value::Null,
-        };
-        let name = word.split('=').next().unwrap_or_default();
-        Value::list([name.into(), value])
-    }))
-}
-
-/// Reads the configuration of the resolver.
-fn resolver(text: &str) -> Value {
-    let mut servers: Vec<IpAddr> = Vec::new();
-    let (mut domain, mut search) = ("", Vec::new());
-    let (mut sorted, mut options): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let keyword = words.next().unwrap_or_default();
-        let words: Vec<&str> = words
-            .take_while(|word| !word.starts_with(['#', ';']))
-            .collect();
-        let first = words.first().copied();
-        match (keyword, first) {
-            ("nameserver", Some(address)) => {
-                if let Ok(address) = address.parse()
-                    && !servers.contains(&address)
-                {
-                    servers.push(address);
-                }
-            }
-            ("domain", Some(name)) => domain = name,
-            ("search", _) => search = words,
-            ("sortlist", _) => sorted.extend(words),
-            ("options", Some(option)) if !options.contains(&option) => options.push(option),
-            _ => {}
-        }
-    }
-    let of = |fits: fn(&IpAddr) -> bool| {
-        let chosen = servers.iter().filter(|address| fits(address));
-        Value::list(chosen.map(|address| address.to_string().into()))
-    };
-    Value::map([
-        ("nameservers", of(|_| true)),
-        ("ip4_nameservers", of(IpAddr::is_ipv4)),
-        ("ip6_nameservers", of(IpAddr::is_ipv6)),
-        ("sortlist", texts(sorted)),
-        ("domain", domain.into()),
-        ("search", texts(search)),
-        ("options", texts(options)),
-    ])
-}
-
 fn system(sections: &ProbeSections<'_>, grains: &mut Map) {
     let init = match (sections.line("booted"), sections.line("init")) {
         ("yes", _) | (_, "systemd") => "systemd",
@@ -414,13 +373,7 @@ fn system(sections: &ProbeSections<'_>, grains: &mut Map) {
         let entries = [("version", version.into()), ("features", features)];
         insert(grains, "systemd", Value::map(entries));
     }
-    let (language, encoding) = match sections.line("language").split_once('.') {
-        Some(parts) => parts,
-        None => match sections.line("language") {
-            "" | "C" | "POSIX" => ("C", "unknown"),
-            language => (language, "unknown"),
-        },
-    };
+    let (language, encoding) = language_and_encoding(sections.line("language"));
     let locale = Value::map([
         ("defaultlanguage", language.into()),
         ("defaultencoding", encoding.into()),
@@ -429,6 +382,8 @@ fn system(sections: &ProbeSections<'_>, grains: &mut Map) {
     ]);
     insert(grains, "locale_info", locale);
     insert(grains, "machine_id", sections.line("machine-id"));
+    let is_transactional = !sections.line("transactional").is_empty();
+    insert(grains, "transactional", is_transactional);
     insert(grains, "ps", "ps -efHww");
 }
 

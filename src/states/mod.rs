@@ -11,6 +11,7 @@ mod engine;
 mod execution_modules;
 mod fact_cache;
 mod file_roots;
+mod grain_texts;
 pub mod grains;
 pub mod host_facts;
 mod host_run;

@@ -4,6 +4,7 @@
 use super::modules::MODULES;
 use super::render::{FILTER_NAMES, function_names};
 use super::state_function::{Reverse, StateFunction, StateModule};
+use crate::expr::DOCUMENT_FILTERS;
 use crate::value::Value;
 
 /// The grains of a machine with their meaning, sorted by name. Some exist only on machines that have the thing.
@@ -19,10 +20,12 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("dns", "the name servers of the resolver"),
     ("domain", "the domain of the machine"),
     ("efi", "true if the machine was booted with EFI"),
+    ("efi-secure-boot", "true if EFI has checked what it booted"),
     ("fqdn", "the full name of the machine"),
     ("fqdn_ip4", "the IPv4 addresses of the full name"),
     ("fqdn_ip6", "the IPv6 addresses of the full name"),
     ("gid", "the number of the group that reads the grains"),
+    ("gpus", "the graphics cards, if the machine has `lspci`"),
     ("groupname", "the name of the group that reads the grains"),
     ("host", "the name of the machine without its domain"),
     ("hwaddr_interfaces", "the hardware addresses by device"),
@@ -52,6 +55,7 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("mem_total", "the memory in MiB"),
     ("nodename", "the name that the machine gives itself"),
     ("num_cpus", "the number of processors"),
+    ("num_gpus", "the number of graphics cards"),
     ("os", "the distribution, such as `Debian`"),
     (
         "os_family",
@@ -82,6 +86,10 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("swap_total", "the swap space in MiB"),
     ("systemd", "the version and the features of systemd"),
     ("systempath", "the folders of `path`"),
+    (
+        "transactional",
+        "true if the system is updated by `transactional-update`",
+    ),
     ("uid", "the number of the user that reads the grains"),
     ("username", "the name of the user that reads the grains"),
     (
@@ -100,7 +108,7 @@ fn template_functions() -> Vec<&'static str> {
 
 /// Returns the names of Salt's filters, sorted. Templates have Jinja's own filters besides.
 fn template_filters() -> Vec<&'static str> {
-    let mut names = FILTER_NAMES.to_vec();
+    let mut names = [FILTER_NAMES, &DOCUMENT_FILTERS].concat();
     names.sort_unstable();
     names
 }

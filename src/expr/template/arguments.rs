@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
+use minijinja::value::{Kwargs, Rest, Tuple, Value as JinjaValue};
 use minijinja::{Environment, State};
 
 use crate::expr::evaluator::Evaluator;
@@ -230,6 +230,17 @@ impl<'a> FilterArguments<'a> {
     )]
     pub(super) fn engine_value(&self, value: impl Into<Value>) -> Result<JinjaValue> {
         Ok(self.variables.engine_value(LazyValue::Value(value.into())))
+    }
+
+    /// Converts a list of lists to an engine list of tuples, unless it exceeds the maximum length.
+    pub(super) fn engine_tuples(&self, rows: &[Value]) -> Result<JinjaValue> {
+        limits::check_item_count(rows.len())?;
+        let give = |item: &Value| self.variables.engine_value(LazyValue::Value(item.clone()));
+        let tuple = |row: &Value| {
+            let items = row.as_list().into_iter().flatten();
+            JinjaValue::from(Tuple::new(items.map(give).collect()))
+        };
+        Ok(JinjaValue::from(rows.iter().map(tuple).collect::<Vec<_>>()))
     }
 
     /// Converts a list to an engine value, unless it exceeds the maximum length.

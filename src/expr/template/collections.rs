@@ -405,7 +405,7 @@ fn zipped(args: &FilterArguments<'_>, longest: bool) -> Result<JinjaValue> {
     let mut lists = vec![args.subject_list()?];
     lists.extend(args.positional_lists()?);
     let fill = args.get("fillvalue")?.unwrap_or_default();
-    args.engine_list(transpose(&lists, longest, &fill)?)
+    args.engine_tuples(&transpose(&lists, longest, &fill)?)
 }
 
 /// Transposes lists: the first items, then the second items, and so on.

@@ -18,8 +18,15 @@ const MAX_COMBINATIONS: usize = 100_000;
 /// The filters that combine, choose and shuffle.
 pub(super) const FILTERS: FilterTable = &[
     ("product", &[VARIADIC, "repeat"], product),
-    ("permutations", &["r"], |args| arrangements(args, false)),
-    ("combinations", &["r"], |args| arrangements(args, true)),
+    ("permutations", &["r"], |args| {
+        arrangements(args, Order::Any)
+    }),
+    ("combinations", &["r"], |args| {
+        arrangements(args, Order::Sorted)
+    }),
+    ("combinations_with_replacement", &["r"], |args| {
+        arrangements(args, Order::Repeated)
+    }),
     ("random", &["start", "step", "seed"], random),
     ("shuffle", &["seed"], shuffle),
 ];
@@ -32,7 +39,8 @@ fn product(args: &FilterArguments<'_>) -> Result<JinjaValue> {
         return Err(args.fail("there are too many lists"));
     }
     let every: Vec<&List> = std::iter::repeat_n(&lists, repeat).flatten().collect();
-    args.engine_list(cartesian_product(&every).map_err(|problem| args.fail(problem))?)
+    let rows = cartesian_product(&every).map_err(|problem| args.fail(problem))?;
+    args.engine_tuples(&rows)
 }
 
 /// Returns the Cartesian product of lists; the item of the last list changes first.
@@ -48,19 +56,35 @@ pub(super) fn cartesian_product(lists: &[&List]) -> std::result::Result<List, &'
     Ok(lists.multi_cartesian_product().map(Value::from).collect())
 }
 
-/// Returns the permutations of length `r`, or with `sorted` the combinations.
-fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> {
+/// The order of items in an arrangement.
+#[derive(Clone, Copy)]
+enum Order {
+    Any,
+    /// That of the list.
+    Sorted,
+    /// That of the list, where items may stand several times.
+    Repeated,
+}
+
+/// Returns the permutations or combinations of length `r`.
+fn arrangements(args: &FilterArguments<'_>, order: Order) -> Result<JinjaValue> {
     let items = args.subject_list()?;
     let length = args.size("r")?.unwrap_or(items.len());
-    if length > 64 && length <= items.len() {
+    let is_repeated = matches!(order, Order::Repeated);
+    if length > 64 && (is_repeated || length <= items.len()) {
         return Err(args.fail("there are too many combinations"));
     }
     let count = items.len();
     let items = items.into_iter();
-    let arrangements = match sorted {
-        _ if length > count => return args.engine_value(List::new()),
-        true => Either::Left(items.combinations(length)),
-        false => Either::Right(items.permutations(length)),
+    if length > count && !is_repeated {
+        return args.engine_value(List::new());
+    }
+    let arrangements = match order {
+        Order::Any => Either::Left(items.permutations(length)),
+        Order::Sorted => Either::Right(Either::Left(items.combinations(length))),
+        Order::Repeated => {
+            Either::Right(Either::Right(items.combinations_with_replacement(length)))
+        }
     };
     let rows: List = arrangements
         .take(MAX_COMBINATIONS + 1)
@@ -69,7 +93,7 @@ fn arrangements(args: &FilterArguments<'_>, sorted: bool) -> Result<JinjaValue> 
     if rows.len() > MAX_COMBINATIONS {
         return Err(args.fail("there are too many combinations"));
     }
-    args.engine_value(rows)
+    args.engine_tuples(&rows)
 }
 
 /// Returns a generator seeded by the argument `seed`, or by secure random bytes.

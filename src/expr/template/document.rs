@@ -139,6 +139,7 @@ impl DocumentRenderer {
         environment.set_path_join_callback(move |name, _| resolver.resolve(name).into());
         imports.add_functions(&mut environment);
         document_functions::add(&mut environment);
+        add_tests(&mut environment);
         let loader = Arc::clone(library);
         environment.set_loader(move |name| {
             let (path, is_isolated) = split_name(name);
@@ -429,7 +430,28 @@ impl Debug for LibraryModule {
     }
 }
 
+/// Adds the tests that know which functions the library has.
+fn add_tests(environment: &mut Environment<'_>) {
+    environment.add_test("defined", is_defined);
+    environment.add_test("undefined", |value: &JinjaValue| !is_defined(value));
+}
+
+/// Returns true if a value is defined. A function that the library lacks is not.
+fn is_defined(value: &JinjaValue) -> bool {
+    let module = value.downcast_object_ref::<LibraryModule>();
+    !value.is_undefined() && module.is_none_or(LibraryModule::is_known)
+}
+
 impl LibraryModule {
+    /// Returns true if the library has the function, or a function of the module.
+    fn is_known(&self) -> bool {
+        self.prefix.is_empty()
+            || self.library.functions().iter().any(|name| {
+                let rest = name.strip_prefix(&*self.prefix);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            })
+    }
+
     fn call_library(
         &self,
         state: &State<'_, '_>,

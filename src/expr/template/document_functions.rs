@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use minijinja::value::{Kwargs, Rest, Tuple, Value as JinjaValue, ValueKind};
+use minijinja::value::{Kwargs, Rest, Tuple, Value as JinjaValue};
 use minijinja::{Environment, State, functions};
 
 use super::error::{Result, filter_error};
@@ -10,7 +10,7 @@ use super::inserted_names::{ITEMS_FUNCTION, MUTABLE_FUNCTION, STATEMENT_FUNCTION
 use super::mutable::MutableMaker;
 use super::serialization;
 use super::variables::Variables;
-use super::{arguments, collections};
+use super::{arguments, collections, document_filters};
 
 /// Adds the functions on lists and maps whose calls are inserted into all templates.
 pub(super) fn add_mutable(environment: &mut Environment<'_>) {
@@ -26,9 +26,8 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function("raise", |message: String| -> Result<JinjaValue> {
         Err(filter_error(message))
     });
-    environment.add_test("list", |value: &JinjaValue| {
-        value.kind() == ValueKind::Seq && !value.is_tuple()
-    });
+    environment.add_test("list", document_filters::is_list);
+    document_filters::add(environment);
     arguments::add_filters(environment, serialization::DOCUMENT_FILTERS);
     arguments::add_filters(environment, collections::DOCUMENT_FILTERS);
 }

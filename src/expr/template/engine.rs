@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use minijinja::value::ValueKind;
 use minijinja::{
     Environment, Error as JinjaError, ErrorKind, Output, State, UndefinedBehavior,
     Value as JinjaValue,
@@ -152,7 +153,9 @@ pub(super) fn write_value(
     state: &mut State,
     value: &JinjaValue,
 ) -> Result<(), JinjaError> {
-    if let Some(text) = value.as_str() {
+    // The engine gives bytes that are UTF-8 as a text, too.
+    let text = value.as_str().filter(|_| value.kind() != ValueKind::Bytes);
+    if let Some(text) = text {
         return write_checked(output, state, value, text);
     }
     let text = python_text::python_text(&Variables::from_state(state)?, value)?;

@@ -6,23 +6,23 @@ use rand_core::Rng as _;
 use sha2::{Digest as _, Sha512};
 
 /// A Mersenne Twister of the variant MT19937, seeded as in Python.
-pub(super) struct MersenneTwister(MT19937);
+pub struct MersenneTwister(MT19937);
 
 impl MersenneTwister {
     /// Seeds the generator with a number, as `random.Random(number)` does.
-    pub(super) fn from_number(seed: u64) -> Self {
+    pub fn from_number(seed: u64) -> Self {
         Self::from_bytes(&seed.to_be_bytes())
     }
 
     /// Seeds the generator with a text and its SHA-512 digest, as `random.Random(text)` does.
-    pub(super) fn from_text(seed: &str) -> Self {
+    pub fn from_text(seed: &str) -> Self {
         let mut bytes = seed.as_bytes().to_vec();
         bytes.extend_from_slice(&Sha512::digest(seed));
         Self::from_bytes(&bytes)
     }
 
     /// Seeds the generator with a large number, whose most significant byte comes first.
-    pub(super) fn from_bytes(seed: &[u8]) -> Self {
+    pub fn from_bytes(seed: &[u8]) -> Self {
         let mut words: Vec<u32> = seed
             .rchunks(4)
             .map(|chunk| {
@@ -50,7 +50,7 @@ impl MersenneTwister {
     }
 
     /// Returns a number below `end`, which must not be 0.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub fn below(&mut self, end: u64) -> u64 {
         let bits = u64::BITS - end.leading_zeros();
         loop {
             let number = self.bits(bits);

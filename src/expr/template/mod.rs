@@ -13,6 +13,7 @@ mod delimiters;
 #[cfg(test)]
 mod dialect_tests;
 mod document;
+mod document_filters;
 mod document_functions;
 mod engine;
 mod engine_panic;
@@ -53,7 +54,9 @@ mod variadic;
 mod vault;
 
 pub use document::{DocumentError, DocumentRenderer, RenderedDocument, TemplateLibrary};
+pub use document_filters::DOCUMENT_FILTERS;
 pub use imports::{template_folder, tpldir};
+pub use mersenne_twister::MersenneTwister;
 pub(super) use parts::{Document, Part};
 pub(super) use python_literal::native as native_literal;
 pub use python_literal::python_literal;

@@ -26,11 +26,11 @@ pub(super) fn python_text(variables: &Arc<Variables>, value: &JinjaValue) -> Res
     Ok(text)
 }
 
-/// Returns true if a value has parts that values of this program lack: tuples, keys that are no texts, and
+/// Returns true if a value has parts that values of this program lack: tuples, bytes, keys that are no texts, and
 /// undefined values, which are an error.
 fn needs_engine_value(value: &JinjaValue, depth: usize) -> bool {
     let is_collection = matches!(value.kind(), ValueKind::Seq | ValueKind::Map);
-    if value.is_undefined() {
+    if value.is_undefined() || value.kind() == ValueKind::Bytes {
         return true;
     }
     if !is_collection || depth > DEPTH || value.downcast_object_ref::<LazyObject>().is_some() {
@@ -38,7 +38,7 @@ fn needs_engine_value(value: &JinjaValue, depth: usize) -> bool {
     }
     let is_map = value.kind() == ValueKind::Map;
     let has = |item: &JinjaValue| {
-        if is_map && item.as_str().is_none() {
+        if is_map && (item.as_str().is_none() || item.kind() == ValueKind::Bytes) {
             return true;
         }
         let inner = if is_map {
@@ -70,6 +70,13 @@ fn write(
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
     }
+    if let Some(bytes) = value
+        .as_bytes()
+        .filter(|_| value.kind() == ValueKind::Bytes)
+    {
+        write_bytes(bytes, text);
+        return limits::check_text_length(text.len());
+    }
     let is_map = value.kind() == ValueKind::Map;
     let (open, close) = match (is_map, value.is_tuple()) {
         (true, _) => ('{', '}'),
@@ -92,4 +99,27 @@ fn write(
     }
     text.push(close);
     Ok(())
+}
+
+/// Writes bytes as Python does, such as `b'a\xff'`.
+fn write_bytes(bytes: &[u8], text: &mut String) {
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') {
+        '"'
+    } else {
+        '\''
+    };
+    text.push('b');
+    text.push(quote);
+    for byte in bytes {
+        match char::from(*byte) {
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            letter if letter == quote => text.extend(['\\', letter]),
+            letter @ ' '..='~' => text.push(letter),
+            _ => text.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    text.push(quote);
 }

@@ -58,13 +58,15 @@ impl<'a> StatesCompiler<'a> {
     /// Returns the compiler input of a machine.
     pub(super) fn compile_input(&self, host: &StateHost) -> CompileInput {
         let source = &self.request.source;
+        let mut options = source.options.clone();
+        options.insert("test".into(), self.request.test.into());
         CompileInput {
             id: Arc::clone(&host.name),
             roots: self.roots.clone(),
             programs: Some(Arc::clone(&self.programs)),
             pillar: host.pillar(&source.pillar),
             grains: source.grains.clone(),
-            options: source.options.clone().into(),
+            options: options.into(),
             targets: match &source.selection {
                 StateSelection::Top => StateTargets::Highstate,
                 StateSelection::Sls(names) => StateTargets::Sls(names.clone()),

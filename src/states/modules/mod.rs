@@ -37,6 +37,7 @@ pub(super) mod test;
 mod timezone;
 mod user;
 
+pub(super) use file::normalize_path;
 pub(super) use mount::FstabEntry;
 pub(super) use pkg::compare_versions;
 pub use registry::{MODULES, find};

@@ -100,7 +100,7 @@ fn name_pattern(call: &TemplateCall<'_>, regex: &str, ignore_case: bool) -> Resu
 }
 
 /// Quotes a path, except for its wildcards and a home folder at its start.
-fn glob_word(path: &str) -> String {
+pub(super) fn glob_word(path: &str) -> String {
     // The shell finds the home folder only before a slash without quotes.
     let (home, rest) = match path.strip_prefix("~/") {
         Some(rest) => ("~/", rest),

@@ -7,7 +7,7 @@ use super::null_context::parse_yaml;
 use crate::expr::pyyaml_text_in_order;
 use crate::text::{Pattern, PatternError, PatternFlags};
 use crate::value::{Map, Value};
-use crate::yaml::{NodeKind, Schema};
+use crate::yaml::Schema;
 
 /// The names of the filters that [`apply_filter`] implements.
 pub(in crate::states) const FILTER_NAMES: &[&str] = &[
@@ -20,9 +20,6 @@ pub(in crate::states) const FILTER_NAMES: &[&str] = &[
     "yaml_dquote",
     "yaml_squote",
     "sequence",
-    "to_bool",
-    "to_num",
-    "is_list",
     "regex_match",
     "regex_search",
     "regex_replace",
@@ -53,10 +50,37 @@ pub(in crate::states) const FILTER_NAMES: &[&str] = &[
     "compare_lists",
     "compare_dicts",
     "to_snake_case",
-    "strftime",
     "to_camelcase",
     // The filter of the function `cmd.which`.
     "which",
+    // The filters of `data_filters.rs`.
+    "check_whitelist_blacklist",
+    "compress",
+    "flatten",
+    "from_entries",
+    "human_to_bytes",
+    "mysql_to_dict",
+    "python",
+    "skip",
+    "str_to_num",
+    "to_bool",
+    "to_entries",
+    "to_num",
+    // The filters that need the machine, of `date_filters.rs`, `file_functions.rs` and `random_functions.rs`.
+    "date_format",
+    "strftime",
+    "file_hashsum",
+    "get_uid",
+    "is_bin_file",
+    "is_empty",
+    "is_text_file",
+    "list_files",
+    "gen_mac",
+    "rand_str",
+    "random_hash",
+    "random_sample",
+    "random_shuffle",
+    "random_str",
     // The filters of `ip_filters.rs` and `entry_filters.rs`.
     "filter_by_networks",
     "ip_host",
@@ -99,9 +123,6 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
             Value::List(_) | Value::Map(_) => subject.clone(),
             one => Value::list([one.clone()]),
         },
-        "to_bool" => to_bool(subject).into(),
-        "to_num" => to_number(subject),
-        "is_list" => matches!(subject, Value::List(_)).into(),
         "regex_match" | "regex_search" => {
             let pattern = arg(1, "rgx").map(ToString::to_string).unwrap_or_default();
             let whole = name == "regex_match";
@@ -125,7 +146,7 @@ pub(super) fn apply_filter(name: &str, args: &[Value], named: &Map) -> Result<Va
         "dict_to_sls_yaml_params" => {
             let map = subject.as_map().into_iter().flatten();
             let items = map.map(|(key, value)| Value::map([(key.as_ref(), value.clone())]));
-            pyyaml_text_in_order(&Value::list(items), false)?
+            pyyaml_text_in_order(&Value::list(items), flag(1, "flow_style", false))?
                 .trim()
                 .into()
         }
@@ -247,26 +268,6 @@ fn yaml_scalar(value: &Value) -> Result<String, String> {
 fn load_json(text: &str) -> Result<Value, String> {
     serde_json::from_str::<serde_json::Value>(text).map_err(|error| error.to_string())?;
     parse_yaml(text)
-}
-
-fn to_bool(value: &Value) -> bool {
-    match value {
-        Value::Str(text) => matches!(&*text.to_lowercase(), "yes" | "1" | "true"),
-        Value::Int(number) => *number > 0,
-        Value::Float(number) => *number > 0.0,
-        other => other.is_truthy(),
-    }
-}
-
-fn to_number(value: &Value) -> Value {
-    match value {
-        Value::Str(text) => match Schema::Core.resolve(text.trim()) {
-            Some(NodeKind::Int(number)) => number.into(),
-            Some(NodeKind::Float(number)) => number.into(),
-            _ => value.clone(),
-        },
-        other => other.clone(),
-    }
 }
 
 fn regex(pattern: &str, (ignore_case, multi_line): (bool, bool)) -> Result<Pattern, String> {

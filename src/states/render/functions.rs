@@ -10,8 +10,8 @@ use std::sync::Arc;
 use super::call::{CallResult, TemplateCall};
 use super::map_merge::{merge_values, value_at_path};
 use super::{
-    dig_functions, file_system_functions, host_functions, machine_functions, random_functions,
-    tree_functions,
+    command_functions, dig_functions, file_functions, file_system_functions, host_functions,
+    machine_functions, network_functions, random_functions, tree_functions,
 };
 use crate::states::grains::SALT_VERSION;
 use crate::states::{BASE_ENV, refuse};
@@ -26,7 +26,7 @@ pub(super) const RENDERER_FUNCTION: &str = "slsutil.renderer";
 
 /// The table of functions by name.
 const FUNCTIONS: &[(&str, TemplateFn)] = &[
-    ("grains.get", |call| get(call, &call.vars.grains)),
+    ("grains.get", grain),
     ("grains.item", |call| item(call, &call.vars.grains)),
     ("grains.items", |call| Ok(call.vars.grains.clone())),
     ("grains.has_value", |call| {
@@ -35,18 +35,32 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
             .is_some_and(|it| it.is_truthy())
             .into())
     }),
-    ("grains.filter_by", filter_by),
-    ("match.filter_by", match_filter_by),
-    ("pillar.get", |call| get(call, &call.vars.pillar)),
+    ("grains.filter_by", |call| {
+        let grain = call.text_or(1, "grain", "os_family");
+        filter_by(call, &call.vars.grains, &grain)
+    }),
+    ("pillar.get", pillar),
     ("pillar.item", |call| item(call, &call.vars.pillar)),
     ("pillar.items", |call| Ok(call.vars.pillar.clone())),
-    ("pillar.raw", |call| Ok(call.vars.pillar.clone())),
+    ("pillar.raw", |call| {
+        let key = call.text_or(0, "key", "");
+        if key.is_empty() {
+            return Ok(call.vars.pillar.clone());
+        }
+        let found = call.vars.pillar.get(&key).cloned();
+        Ok(found.unwrap_or_else(|| Map::new().into()))
+    }),
     ("pillar.keys", |call| {
-        let found = value_at_path(&call.vars.pillar, &call.text(0, "key")?, ":");
-        let keys = found.as_ref().and_then(Value::as_map).map(Map::keys);
-        Ok(Value::list(
-            keys.into_iter().flatten().cloned().map(Value::Str),
-        ))
+        let key = call.text(0, "key")?;
+        let delimiter = call.text_or(1, "delimiter", ":");
+        let found = value_at_path(&call.vars.pillar, &key, &delimiter);
+        let Some(map) = found.as_ref().and_then(|found| found.reveal().as_map()) else {
+            return Err(call.fail(format_args!("the pillar has no map `{key}`")));
+        };
+        Ok(Value::list(map.keys().cloned().map(Value::Str)))
+    }),
+    ("pillar.filter_by", |call| {
+        filter_by(call, &call.vars.pillar, &call.text(1, "pillar")?)
     }),
     ("config.get", config),
     ("config.option", config),
@@ -55,13 +69,12 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     ("slsutil.update", |call| merge(call, 0)),
     ("slsutil.merge_all", merge_all),
     ("slsutil.boolstr", |call| {
-        let text = call.text(0, "value")?.to_lowercase();
-        let truth = matches!(&*text, "true" | "yes" | "on" | "1");
+        let truth = call.arg_or_null(0, "value").is_truthy();
         let (place, name) = if truth { (1, "true") } else { (2, "false") };
         Ok(call
             .arg(place, name)
             .cloned()
-            .unwrap_or_else(|| truth.into()))
+            .unwrap_or_else(|| name.into()))
     }),
     ("log.debug", |_| Ok(true.into())),
     ("log.info", |_| Ok(true.into())),
@@ -80,6 +93,9 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
     ("test.arg", arg),
     ("test.kwarg", |call| Ok(call.options())),
     ("test.fib", fibonacci),
+    ("test.exception", |call| {
+        Err(call.fail(call.text_or(0, "message", "Test Exception")))
+    }),
     ("cp.list_master", |call| {
         let prefix = call.text_or(1, "prefix", "");
         let paths = call
@@ -103,6 +119,16 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
         let found = call.roots(1, BASE_ENV).read(&call.text(0, "path")?);
         Ok(found.map_err(|error| call.fail(error))?.is_some().into())
     }),
+    ("slsutil.path_exists", |call| {
+        let path = call.text(0, "path")?;
+        let roots = call.roots(1, BASE_ENV);
+        let is_file = roots
+            .read(&path)
+            .map_err(|error| call.fail(error))?
+            .is_some();
+        let below = roots.list(&path).map_err(|error| call.fail(error))?;
+        Ok((is_file || !below.is_empty()).into())
+    }),
     ("slsutil.dir_exists", |call| {
         let found = call.roots(1, BASE_ENV).list(&call.text(0, "path")?);
         Ok((!found.map_err(|error| call.fail(error))?.is_empty()).into())
@@ -119,7 +145,10 @@ fn all() -> impl Iterator<Item = &'static (&'static str, TemplateFn)> {
         FUNCTIONS,
         tree_functions::FUNCTIONS,
         machine_functions::FUNCTIONS,
+        command_functions::FUNCTIONS,
+        file_functions::FUNCTIONS,
         file_system_functions::FUNCTIONS,
+        network_functions::FUNCTIONS,
         host_functions::FUNCTIONS,
         dig_functions::FUNCTIONS,
         random_functions::FUNCTIONS,
@@ -159,25 +188,40 @@ fn unknown_function(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the value at a path, or a default. With `merge`, a default map is merged with the found map.
-fn get(call: &TemplateCall<'_>, from: &Value) -> CallResult {
+/// Returns a grain at a path, or a default.
+fn grain(call: &TemplateCall<'_>) -> CallResult {
+    let delimiter = call.text_or(2, "delimiter", ":");
+    let found = value_at_path(&call.vars.grains, &call.text(0, "key")?, &delimiter);
+    Ok(found.unwrap_or_else(|| call.arg(1, "default").cloned().unwrap_or_else(|| "".into())))
+}
+
+/// Returns a pillar value at a path, or a default. With `merge`, a default map or list is merged with the found one.
+fn pillar(call: &TemplateCall<'_>) -> CallResult {
     let key = call.text(0, "key")?;
     let default = call.arg(1, "default").cloned().unwrap_or_else(|| "".into());
-    let delimiter = call.text_or(usize::MAX, "delimiter", ":");
-    let found = value_at_path(from, &key, &delimiter);
-    if call.flag(2, "merge", false)
-        && let Some(found @ Value::Map(_)) = &found
-        && matches!(default, Value::Map(_))
-    {
-        return Ok(merge_values(&default, found, false));
+    let delimiter = call.text_or(4, "delimiter", ":");
+    let found = value_at_path(&call.vars.pillar, &key, &delimiter);
+    if !call.flag(2, "merge", false) {
+        return Ok(found.unwrap_or(default));
     }
-    Ok(found.unwrap_or(default))
+    let join = call.flag(3, "merge_nested_lists", false);
+    match (&found, default.reveal()) {
+        (Some(own @ Value::Map(_)), Value::Map(_)) => Ok(merge_values(&default, own, join)),
+        (Some(Value::List(own)), Value::List(items)) => {
+            let new = own.iter().filter(|item| !items.contains(item));
+            Ok(Value::list(items.iter().chain(new).cloned()))
+        }
+        _ => Ok(found.unwrap_or(default)),
+    }
 }
 
 fn item(call: &TemplateCall<'_>, from: &Value) -> CallResult {
     let names = call.args.iter().map(|name| name.reveal().to_string());
+    let delimiter = call.text_or(usize::MAX, "delimiter", ":");
+    let default = call.text_or(usize::MAX, "default", "");
     let pairs = names.map(|name| {
-        let found = value_at_path(from, &name, ":").unwrap_or_else(|| "".into());
+        let found = value_at_path(from, &name, &delimiter);
+        let found = found.unwrap_or_else(|| default.as_str().into());
         (name, found)
     });
     Ok(Value::map(pairs))
@@ -212,7 +256,14 @@ fn merge(call: &TemplateCall<'_>, first: usize) -> CallResult {
     };
     let strategy = call.text_or(place, "strategy", "smart");
     match (&*strategy, base.reveal().as_map(), over.reveal().as_map()) {
-        ("smart" | "recurse", ..) => Ok(merge_values(base.reveal(), over.reveal(), join)),
+        ("smart" | "recurse" | "none", ..) => Ok(merge_values(base.reveal(), over.reveal(), join)),
+        ("list", Some(base), Some(over)) => {
+            let entry = |(key, value): (&Arc<str>, &Value)| {
+                let both = over.get(&**key).map(|other| [value.clone(), other.clone()]);
+                (Arc::clone(key), both.map_or_else(|| value.clone(), Value::list))
+            };
+            Ok(base.iter().map(entry).collect::<Map>().into())
+        }
         ("overwrite", Some(base), Some(over)) => {
             let mut map = base.clone();
             map.extend(
@@ -222,7 +273,7 @@ fn merge(call: &TemplateCall<'_>, first: usize) -> CallResult {
             Ok(map.into())
         }
         (other, ..) => Err(call.fail(format_args!(
-            "the strategy `{other}` is not supported; use `smart`, `recurse` or `overwrite`"
+            "the strategy `{other}` is not supported; use `smart`, `recurse`, `list`, `overwrite` or `none`"
         ))),
     }
 }
@@ -253,20 +304,15 @@ fn fibonacci(call: &TemplateCall<'_>) -> CallResult {
     Ok(Value::list([number.into(), 0.0.into()]))
 }
 
-/// Selects the entry of a map by a grain. The `base` entry is merged below it, the `merge` argument on top.
-fn filter_by(call: &TemplateCall<'_>) -> CallResult {
-    let grain = call.text_or(1, "grain", "os_family");
-    let values = match value_at_path(&call.vars.grains, &grain, ":") {
+/// Selects the entry of a map by a grain or a pillar value. The `base` entry is merged below it, the `merge` argument
+/// on top.
+fn filter_by(call: &TemplateCall<'_>, from: &Value, path: &str) -> CallResult {
+    let values = match value_at_path(from, path, ":") {
         None => Vec::new(),
         Some(Value::List(values)) => values.iter().map(ToString::to_string).collect(),
-        Some(one) => vec![one.to_string()],
+        Some(one) => vec![one.reveal().to_string()],
     };
     choose_entry(call, &values)
-}
-
-/// Selects the entry of a map whose key matches the minion ID.
-fn match_filter_by(call: &TemplateCall<'_>) -> CallResult {
-    choose_entry(call, &[call.vars.id.to_string()])
 }
 
 /// Returns the entry of the first key that is a pattern of the first value, else of the second value, and so on.

@@ -1,12 +1,10 @@
-//! Template functions (`salt[…]`) about packages, services, networks and names of the machine.
+//! Template functions (`salt[…]`) about packages, services and the time of the machine.
 
 use super::call::{CallResult, TemplateCall};
 use super::machine_functions::{probe, text};
 use crate::host::fact::Domain;
-use crate::states::Halt;
-use crate::states::network::{NetworkDevice, parse_devices};
 use crate::text::shlex_quote;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 /// The implementation of a template function.
 type HostFn = fn(&TemplateCall<'_>) -> CallResult;
@@ -14,29 +12,6 @@ type HostFn = fn(&TemplateCall<'_>) -> CallResult;
 /// The table of functions by name.
 pub(super) const FUNCTIONS: &[(&str, HostFn)] = &[
     ("dnsutil.serial", serial),
-    ("network.interface", |call| {
-        let name = call.text(0, "iface")?;
-        let devices = devices(call)?;
-        let device = device(&devices, &name).map(|device| addresses(device, false));
-        device.map_or_else(|| Ok(unknown_device(&devices, &name)), Ok)
-    }),
-    ("network.interface_ip", |call| {
-        let name = call.text(0, "iface")?;
-        let devices = devices(call)?;
-        let Some(device) = device(&devices, &name) else {
-            return Ok(unknown_device(&devices, &name));
-        };
-        let first = device.addresses_of(false).first().copied();
-        Ok(first.map_or(Value::Null, Value::from))
-    }),
-    ("network.interfaces", |call| {
-        let devices = devices(call)?;
-        Ok(Value::map(
-            devices
-                .iter()
-                .map(|device| (device.name.clone(), device_value(device))),
-        ))
-    }),
     ("pkg.list_pkgs", packages),
     ("service.get_all", services),
     ("status.time", |call| {
@@ -62,71 +37,6 @@ fn serial(call: &TemplateCall<'_>) -> CallResult {
     Ok(text(
         &probe(call, "date +%Y%m%d01".to_owned(), Domain::All)?.stdout,
     ))
-}
-
-fn devices(call: &TemplateCall<'_>) -> Result<Vec<NetworkDevice>, Halt> {
-    let links = probe(call, "ip -o link".to_owned(), Domain::All)?;
-    let addresses = probe(call, "ip -o addr".to_owned(), Domain::All)?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(parse_devices(
-        &text(&links.stdout),
-        &text(&addresses.stdout),
-    ))
-}
-
-fn device<'a>(devices: &'a [NetworkDevice], name: &str) -> Option<&'a NetworkDevice> {
-    devices.iter().find(|device| device.name == name)
-}
-
-/// The text that Salt returns for a device that does not exist.
-fn unknown_device(devices: &[NetworkDevice], name: &str) -> Value {
-    let known: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
-    let known = known.join("\",\"");
-    format!("Interface \"{name}\" not in available interfaces: \"{known}\"").into()
-}
-
-/// The addresses of a device of one family, with Salt's keys.
-fn addresses(device: &NetworkDevice, is_ipv6: bool) -> Value {
-    let own = device.addresses.iter().filter(|it| it.is_ipv6 == is_ipv6);
-    Value::list(own.map(|it| {
-        let address = ("address", Value::from(it.text.as_str()));
-        if is_ipv6 {
-            return Value::map([
-                address,
-                ("prefixlen", it.prefix_length.to_string().into()),
-                ("scope", it.scope.as_str().into()),
-            ]);
-        }
-        let broadcast = it.broadcast.as_deref().map_or(Value::Null, Value::from);
-        Value::map([
-            address,
-            ("netmask", netmask(it.prefix_length).into()),
-            ("broadcast", broadcast),
-            ("label", it.label.as_str().into()),
-        ])
-    }))
-}
-
-fn netmask(length: i64) -> String {
-    let host_bits = u32::try_from(32 - length.clamp(0, 32)).unwrap_or(0);
-    std::net::Ipv4Addr::from(u32::MAX.checked_shl(host_bits).unwrap_or(0)).to_string()
-}
-
-fn device_value(device: &NetworkDevice) -> Value {
-    let mut map = Map::new();
-    map.insert("up".into(), device.is_up.into());
-    if let Some(parent) = &device.parent {
-        map.insert("parent".into(), parent.as_str().into());
-    }
-    if !device.mac_address.is_empty() {
-        map.insert("hwaddr".into(), device.mac_address.as_str().into());
-    }
-    for (key, is_ipv6) in [("inet", false), ("inet6", true)] {
-        if !device.addresses_of(is_ipv6).is_empty() {
-            map.insert(key.into(), addresses(device, is_ipv6));
-        }
-    }
-    map.into()
 }
 
 /// The installed packages with their versions. The name of a package for another architecture ends with that.

@@ -80,8 +80,7 @@ impl Address {
     }
 
     fn is_in(&self, networks: &[&str]) -> bool {
-        let mut networks = networks.iter().filter_map(|it| IpNetwork::parse(it));
-        networks.any(|network| network.contains(self.ip))
+        is_in(self.ip, networks)
     }
 
     /// Returns true if the address has a property. Salt ignores unknown words.
@@ -100,6 +99,16 @@ impl Address {
             _ => true,
         }
     }
+}
+
+fn is_in(address: IpAddr, networks: &[&str]) -> bool {
+    let mut networks = networks.iter().filter_map(|it| IpNetwork::parse(it));
+    networks.any(|network| network.contains(address))
+}
+
+/// Returns true if an address is not reachable from everywhere.
+pub(super) fn is_private(address: IpAddr) -> bool {
+    is_in(address, &PRIVATE)
 }
 
 /// The version of the protocol that a filter selects, or both.

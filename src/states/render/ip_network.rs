@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use crate::value::Value;
+
 /// A network: its first address and the length of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct IpNetwork {
@@ -51,8 +53,18 @@ impl IpNetwork {
             && Self::parse(&format!("{address}/{}", self.prefix)) == Some(self)
     }
 
+    /// The number of addresses, however large.
+    pub(super) fn size_value(self) -> Value {
+        let bits = bits(self.first) - self.prefix;
+        match (self.size(), 1_u128.checked_shl(bits)) {
+            (Some(size), _) => size.into(),
+            (None, Some(size)) => Value::Big(size.to_string().into()),
+            (None, None) => Value::Big("340282366920938463463374607431768211456".into()),
+        }
+    }
+
     /// The number of addresses, or `None` if it is too large.
-    pub(super) fn size(self) -> Option<i64> {
+    fn size(self) -> Option<i64> {
         1_i64
             .checked_shl(bits(self.first) - self.prefix)
             .filter(|size| *size > 0)

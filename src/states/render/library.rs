@@ -3,12 +3,15 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::call::{TemplateCall, TemplateVars};
+use super::call::{CallResult, TemplateCall, TemplateVars};
 use super::functions::RENDERER_FUNCTION;
 use super::location_vars::template_location_vars;
 use super::null_context::{null_context, parse_yaml};
 use super::pipe::RenderPipe;
-use super::{entry_filters, filters, functions, ip_filters, text_filters};
+use super::{
+    command_functions, data_filters, date_filters, entry_filters, file_functions, filters,
+    functions, ip_filters, random_functions, text_filters,
+};
 use crate::expr::{DocumentRenderer, NullScope, TemplateLibrary};
 use crate::host::fact::Fact;
 use crate::states::{BASE_ENV, FactCache, Halt, split_env};
@@ -66,6 +69,33 @@ impl SaltLibrary {
         let library: Arc<dyn TemplateLibrary> = Arc::new(self);
         let (scope, context) = (Arc::new(NullScope("")), Arc::new(null_context()));
         DocumentRenderer::new(scope, context, &library, "salt", &words)
+    }
+
+    /// Calls a function with the facts of the machine, and notes those that are missing.
+    fn perform(
+        &self,
+        function: &str,
+        args: &[Value],
+        named: &Map,
+        run: fn(&TemplateCall<'_>) -> CallResult,
+    ) -> Result<Value, String> {
+        let facts = lock(&self.template_facts.facts);
+        let call = TemplateCall {
+            function,
+            args,
+            named,
+            vars: &self.vars,
+            facts: &facts,
+            draws: &self.template_facts.draws,
+        };
+        match run(&call) {
+            Ok(value) => Ok(value),
+            Err(Halt::Failed(why)) => Err(why),
+            Err(Halt::Needs(needs)) => {
+                lock(&self.template_facts.missing).extend(needs);
+                Err("facts are needed".to_owned())
+            }
+        }
     }
 
     /// Renders a file of the state tree or a text, with the named arguments as its variables. The result is data, or a
@@ -154,6 +184,20 @@ fn render_text(
     Ok((document.text, document.sensitive))
 }
 
+/// Returns the filter of this name if it needs facts about the machine.
+fn machine_filter(name: &str) -> Option<fn(&TemplateCall<'_>) -> CallResult> {
+    let tables = [
+        date_filters::FILTERS,
+        file_functions::FILTERS,
+        random_functions::FILTERS,
+        command_functions::FILTERS,
+    ];
+    let mut filters = tables.into_iter().flatten();
+    filters
+        .find(|(own, _)| *own == name)
+        .map(|(_, filter)| *filter)
+}
+
 impl TemplateLibrary for SaltLibrary {
     fn load(&self, path: &str) -> Result<Option<String>, String> {
         // As in Salt, templates import files of their own environment only.
@@ -189,23 +233,7 @@ impl TemplateLibrary for SaltLibrary {
         if function == RENDERER_FUNCTION {
             return self.render_nested(args, named);
         }
-        let facts = lock(&self.template_facts.facts);
-        let call = TemplateCall {
-            function,
-            args,
-            named,
-            vars: &self.vars,
-            facts: &facts,
-            draws: &self.template_facts.draws,
-        };
-        match functions::call(&call) {
-            Ok(value) => Ok(value),
-            Err(Halt::Failed(why)) => Err(why),
-            Err(Halt::Needs(needs)) => {
-                lock(&self.template_facts.missing).extend(needs);
-                Err("facts are needed".to_owned())
-            }
-        }
+        self.perform(function, args, named, functions::call)
     }
 
     fn filters(&self) -> &'static [&'static str] {
@@ -213,10 +241,11 @@ impl TemplateLibrary for SaltLibrary {
     }
 
     fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
-        if name == "which" {
-            return self.call("cmd.which", args, named);
+        if let Some(filter) = machine_filter(name) {
+            return self.perform(name, args, named, filter);
         }
         text_filters::apply_text_filter(name, args, named)
+            .or_else(|| data_filters::apply_data_filter(name, args, named))
             .or_else(|| ip_filters::apply_ip_filter(name, args, named))
             .or_else(|| entry_filters::apply_entry_filter(name, args, named))
             .unwrap_or_else(|| filters::apply_filter(name, args, named))

@@ -3,7 +3,7 @@
 use super::call::{CallResult, TemplateCall};
 use crate::host::fact::{CommandSetting, Domain, FileKind, FileStat, Probe, ProbeOutput};
 use crate::states::Halt;
-use crate::text::{Pattern, shlex_join, shlex_quote, shlex_split};
+use crate::text::shlex_quote;
 use crate::value::Value;
 
 /// The implementation of a template function.
@@ -11,101 +11,8 @@ type MachineFn = fn(&TemplateCall<'_>) -> CallResult;
 
 /// The table of functions by name.
 pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
-    ("cmd.run", |call| Ok(printed(&command(call)?))),
-    ("cmd.run_stdout", |call| Ok(text(&command(call)?.stdout))),
-    ("cmd.run_stderr", |call| Ok(text(&command(call)?.stderr))),
-    ("cmd.shell", |call| Ok(printed(&shell_command(call)?))),
-    ("cmd.retcode", |call| {
-        Ok(i64::from(command(call)?.code).into())
-    }),
-    ("cmd.run_all", run_all),
-    ("cmd.has_exec", |call| Ok(which(call)?.is_truthy().into())),
-    ("cmd.which", which),
     ("environ.get", environ),
-    ("environ.has_value", |call| {
-        Ok(environ(call)?.is_truthy().into())
-    }),
-    ("file.file_exists", |call| {
-        Ok(entry(call)?.as_ref().is_some_and(FileStat::is_file).into())
-    }),
-    ("file.directory_exists", |call| {
-        Ok(entry(call)?
-            .as_ref()
-            .is_some_and(FileStat::is_folder)
-            .into())
-    }),
-    ("file.path_exists_glob", |call| {
-        let path = call.text(0, "path")?;
-        let found = probe(call, format!("ls -d {path} >/dev/null 2>&1"), Domain::All)?;
-        Ok((found.code == 0).into())
-    }),
-    ("file.access", |call| Ok(entry(call)?.is_some().into())),
-    ("file.is_link", |call| Ok(link(call)?.is_some().into())),
-    ("file.readlink", |call| {
-        Ok(link(call)?.unwrap_or_default().into())
-    }),
-    ("file.read", read),
-    ("file.contains", |call| {
-        let wanted = call.text(1, "text")?;
-        Ok(read(call)?
-            .as_str()
-            .is_some_and(|text| text.contains(&wanted))
-            .into())
-    }),
-    ("file.get_user", |call| {
-        Ok(existing_entry(call)?.user.into())
-    }),
-    ("file.get_group", |call| {
-        Ok(existing_entry(call)?.group.into())
-    }),
-    ("file.get_mode", |call| {
-        Ok(format!("{:04o}", existing_entry(call)?.mode).into())
-    }),
-    ("file.basename", |call| {
-        let path = call.text(0, "path")?;
-        Ok(path.rsplit('/').next().unwrap_or_default().into())
-    }),
-    ("file.dirname", |call| {
-        let path = call.text(0, "path")?;
-        let head = path.rsplit_once('/').map_or("", |(head, _)| head);
-        let root = if head.is_empty() && path.starts_with('/') {
-            "/"
-        } else {
-            head
-        };
-        Ok(root.into())
-    }),
-    ("file.join", |call| {
-        let parts: Vec<String> = call
-            .args
-            .iter()
-            .map(|part| part.reveal().to_string())
-            .collect();
-        Ok(parts.join("/").into())
-    }),
-    ("file.readdir", |call| {
-        let path = call.text(0, "path")?;
-        let text = format!("cd -- {} && ls -aU", shlex_quote(&path));
-        let found = probe(call, text, Domain::All)?;
-        if found.code != 0 {
-            return Err(call.fail(format_args!("`{path}` is not a folder on the host")));
-        }
-        Ok(lines(&found))
-    }),
-    ("file.contains_regex", |call| {
-        let path = call.text(0, "path")?;
-        let pattern = call.text(1, "regex")?;
-        let pattern = Pattern::new(&pattern)
-            .map_err(|error| call.fail(format_args!("`{pattern}`: {error}")))?;
-        let Some(bytes) = call.facts.content(&path)? else {
-            return Ok(false.into());
-        };
-        let text = String::from_utf8_lossy(bytes);
-        Ok(text
-            .lines()
-            .any(|line| pattern.is_match(line).unwrap_or(false))
-            .into())
-    }),
+    ("environ.has_value", has_variable),
     ("alternatives.show_current", |call| {
         let path = format!("/etc/alternatives/{}", call.text(0, "name")?);
         let found = call.facts.path(&path)?;
@@ -135,6 +42,9 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
     ("user.primary_group", |call| {
         let name = shlex_quote(&call.text(0, "name")?);
         let found = probe(call, format!("id -gn -- {name}"), Domain::Accounts)?;
+        if found.code != 0 {
+            return Err(call.fail(text(&found.stderr)));
+        }
         Ok(text(&found.stdout))
     }),
     ("timezone.get_offset", |call| {
@@ -148,18 +58,20 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
     ("service.status", |call| systemctl(call, "is-active")),
     ("service.enabled", |call| systemctl(call, "is-enabled")),
     ("service.available", |call| systemctl(call, "cat")),
-    ("network.ip_addrs", |call| addresses(call, "-4")),
-    ("network.ipaddrs", |call| addresses(call, "-4")),
-    ("network.ip_addrs6", |call| addresses(call, "-6")),
-    ("network.get_hostname", |call| {
-        Ok(text(
-            &probe(call, "hostname".to_owned(), Domain::Fixed)?.stdout,
-        ))
+    ("service.missing", |call| {
+        Ok((!systemctl(call, "cat")?.is_truthy()).into())
     }),
-    ("network.get_fqdn", |call| {
-        Ok(text(
-            &probe(call, "hostname -f".to_owned(), Domain::Fixed)?.stdout,
-        ))
+    ("environ.item", environ_item),
+    ("sysctl.get", |call| {
+        let name = shlex_quote(&call.text(0, "name")?);
+        let found = probe(call, format!("sysctl -n {name}"), Domain::All)?;
+        Ok(text(&found.stdout))
+    }),
+    ("user.list_groups", |call| {
+        Ok(user(call)?
+            .get("groups")
+            .cloned()
+            .unwrap_or_else(|| Value::list([])))
     }),
 ];
 
@@ -185,95 +97,41 @@ pub(super) fn text(bytes: &[u8]) -> Value {
         .into()
 }
 
-/// The lines of the standard output as a list.
-fn lines(probed: &ProbeOutput) -> Value {
-    let all = String::from_utf8_lossy(&probed.stdout);
-    Value::list(all.lines().map(Value::from))
+fn environ(call: &TemplateCall<'_>) -> CallResult {
+    let name = call.text(0, "key")?;
+    let found = variable(call, &name)?;
+    Ok(found.unwrap_or_else(|| call.text_or(1, "default", "").into()))
 }
 
-/// The standard output followed by the standard error.
-fn printed(probed: &ProbeOutput) -> Value {
-    let all = [&*probed.stdout, &*probed.stderr].concat();
-    text(&all)
-}
-
-/// Runs a command. As in Salt, its text is split into words without a shell, unless `python_shell` is set.
-///
-/// The command must not change the machine.
-fn command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
-    if call.named.get("python_shell").is_some_and(Value::is_truthy) {
-        return shell_command(call);
-    }
-    let text = match call.arg(0, "cmd").map(Value::reveal) {
-        Some(Value::List(words)) => shlex_join(words.iter().map(Value::to_string)),
-        _ => {
-            let line = call.text(0, "cmd")?;
-            let words = shlex_split(&line, None)
-                .ok_or_else(|| call.fail(format_args!("a quote of `{line}` is not closed")))?;
-            shlex_join(words)
-        }
-    };
-    run_text(call, text)
-}
-
-/// Runs a command as written, by a shell.
-fn shell_command(call: &TemplateCall<'_>) -> Result<ProbeOutput, Halt> {
-    let text = match call.arg(0, "cmd").map(Value::reveal) {
-        Some(Value::List(words)) => shlex_join(words.iter().map(Value::to_string)),
-        _ => call.text(0, "cmd")?,
-    };
-    run_text(call, text)
-}
-
-fn run_text(call: &TemplateCall<'_>, text: String) -> Result<ProbeOutput, Halt> {
-    let supplied = |name: &str| call.named.get(name).filter(|value| !value.is_null());
-    let word = |name: &str| supplied(name).map(|value| value.reveal().to_string());
-    let env = supplied("env")
-        .and_then(Value::as_map)
-        .into_iter()
-        .flatten();
-    let setting = CommandSetting {
-        shell: word("shell"),
-        user: word("runas"),
-        cwd: word("cwd"),
-        env: env
-            .map(|(key, value)| (key.to_string(), value.reveal().to_string()))
-            .collect(),
-        umask: None,
-        time_limit: None,
-    };
-    let reads = Domain::All;
-    call.facts
-        .probe(Probe {
-            text,
-            setting,
-            reads,
-        })
-        .cloned()
-}
-
-fn run_all(call: &TemplateCall<'_>) -> CallResult {
-    let probed = command(call)?;
-    Ok(Value::map([
-        ("pid", 0.into()),
-        ("retcode", i64::from(probed.code).into()),
-        ("stdout", text(&probed.stdout)),
-        ("stderr", text(&probed.stderr)),
-    ]))
-}
-
-fn which(call: &TemplateCall<'_>) -> CallResult {
-    let name = shlex_quote(&call.text(0, "cmd")?);
-    let found = probe(call, format!("command -v {name}"), Domain::All)?;
-    Ok(if found.code == 0 {
-        text(&found.stdout)
-    } else {
-        Value::Null
+/// Returns true if a variable exists and, if the call names a value, has it.
+fn has_variable(call: &TemplateCall<'_>) -> CallResult {
+    let found = variable(call, &call.text(0, "key")?)?;
+    let wanted = call.arg(1, "value").filter(|value| !value.is_null());
+    Ok(match (found, wanted) {
+        (Some(found), Some(wanted)) => (found.to_string() == wanted.reveal().to_string()).into(),
+        (found, _) => found.is_some().into(),
     })
 }
 
-fn environ(call: &TemplateCall<'_>) -> CallResult {
-    let name = call.text(0, "key")?;
+/// Returns variables of the environment by name.
+fn environ_item(call: &TemplateCall<'_>) -> CallResult {
+    let keys = call.arg_or_null(0, "keys");
+    let names = match keys.reveal() {
+        Value::List(names) => names.to_vec(),
+        one => vec![one.clone()],
+    };
+    let default = call.text_or(1, "default", "");
+    let mut entries = Vec::new();
+    for name in names {
+        let name = name.reveal().to_string();
+        let found = variable(call, &name)?;
+        entries.push((name, found.unwrap_or_else(|| default.as_str().into())));
+    }
+    Ok(Value::map(entries))
+}
+
+/// Returns a variable of the environment, or `None` if it is not set.
+fn variable(call: &TemplateCall<'_>, name: &str) -> Result<Option<Value>, Halt> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !name.chars().all(fits) || name.is_empty() {
         return Err(call.fail(format_args!(
@@ -281,42 +139,37 @@ fn environ(call: &TemplateCall<'_>) -> CallResult {
         )));
     }
     let found = probe(call, format!("printenv {name}"), Domain::Fixed)?;
-    Ok(if found.code == 0 {
-        text(&found.stdout)
+    Ok((found.code == 0).then(|| text(&found.stdout)))
+}
+
+/// Returns the entry that a path leads to through links.
+pub(super) fn entry(call: &TemplateCall<'_>, path: &str) -> Result<Option<FileStat>, Halt> {
+    Ok(call.facts.target(&expanded(call, path)?)?.cloned())
+}
+
+/// Returns a path whose home folder at its start is written out: `~/a` or `~user/a`.
+pub(super) fn expanded(call: &TemplateCall<'_>, path: &str) -> Result<String, Halt> {
+    let Some(rest) = path.strip_prefix('~') else {
+        return Ok(path.to_owned());
+    };
+    let (user, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let home = if user.is_empty() {
+        let found = probe(call, "printf %s \"$HOME\"".to_owned(), Domain::Fixed)?;
+        text(&found.stdout).to_string()
     } else {
-        call.text_or(1, "default", "").into()
-    })
-}
-
-fn entry(call: &TemplateCall<'_>) -> Result<Option<FileStat>, Halt> {
-    let path = call.text(0, "path")?;
-    Ok(call.facts.target(&path)?.cloned())
-}
-
-fn existing_entry(call: &TemplateCall<'_>) -> Result<FileStat, Halt> {
-    let path = call.text(0, "path")?;
-    entry(call)?.ok_or_else(|| call.fail(format_args!("`{path}` does not exist on the host")))
-}
-
-fn link(call: &TemplateCall<'_>) -> Result<Option<String>, Halt> {
-    let path = call.text(0, "path")?;
-    Ok(call.facts.path(&path)?.and_then(|entry| match &entry.kind {
-        FileKind::Link(to) => Some(to.clone()),
-        _ => None,
-    }))
-}
-
-fn read(call: &TemplateCall<'_>) -> CallResult {
-    let path = call.text(0, "path")?;
-    match call.facts.content(&path)? {
-        Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned().into()),
-        None => Err(call.fail(format_args!("`{path}` does not exist on the host"))),
-    }
+        let fields = account(call, "passwd", user)?.unwrap_or_default();
+        fields.get(5).cloned().unwrap_or_else(|| format!("~{user}"))
+    };
+    Ok(format!("{}{rest}", home.trim_end_matches('/')))
 }
 
 /// The fields of an entry in `passwd` or `group`, or `None` if the account does not exist.
-fn account(call: &TemplateCall<'_>, table: &str) -> Result<Option<Vec<String>>, Halt> {
-    let name = shlex_quote(&call.text(0, "name")?);
+pub(super) fn account(
+    call: &TemplateCall<'_>,
+    table: &str,
+    name: &str,
+) -> Result<Option<Vec<String>>, Halt> {
+    let name = shlex_quote(name);
     let found = probe(call, format!("getent {table} {name}"), Domain::Accounts)?;
     let line = String::from_utf8_lossy(&found.stdout);
     let fields = line.trim_end().split(':').map(str::to_owned);
@@ -324,7 +177,7 @@ fn account(call: &TemplateCall<'_>, table: &str) -> Result<Option<Vec<String>>, 
 }
 
 fn user(call: &TemplateCall<'_>) -> CallResult {
-    let Some(fields) = account(call, "passwd")? else {
+    let Some(fields) = account(call, "passwd", &call.text(0, "name")?)? else {
         return Ok(Value::map::<&str>([]));
     };
     let field = |place: usize| fields.get(place).map(String::as_str).unwrap_or_default();
@@ -350,7 +203,7 @@ fn user(call: &TemplateCall<'_>) -> CallResult {
 }
 
 fn group(call: &TemplateCall<'_>) -> CallResult {
-    let Some(fields) = account(call, "group")? else {
+    let Some(fields) = account(call, "group", &call.text(0, "name")?)? else {
         return Ok(Value::map::<&str>([]));
     };
     let field = |place: usize| fields.get(place).map(String::as_str).unwrap_or_default();
@@ -398,25 +251,4 @@ fn systemctl(call: &TemplateCall<'_>, question: &str) -> CallResult {
         Domain::Services,
     )?;
     Ok((found.code == 0).into())
-}
-
-/// The machine's global addresses of one family, without loopback addresses.
-fn addresses(call: &TemplateCall<'_>, family: &str) -> CallResult {
-    let found = probe(
-        call,
-        format!("ip -o {family} addr show scope global"),
-        Domain::All,
-    )?;
-    let text = String::from_utf8_lossy(&found.stdout).into_owned();
-    let mut addresses: Vec<&str> = text
-        .lines()
-        .filter_map(|line| {
-            let mut words = line
-                .split_whitespace()
-                .skip_while(|word| !word.starts_with("inet"));
-            words.nth(1)?.split('/').next()
-        })
-        .collect();
-    addresses.sort_unstable();
-    Ok(Value::list(addresses.into_iter().map(Value::from)))
 }

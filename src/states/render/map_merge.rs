@@ -25,6 +25,14 @@ pub(super) fn merge_values(base: &Value, over: &Value, join_lists: bool) -> Valu
     }
 }
 
+/// Returns the place in a list. A negative number counts from the end.
+fn index_of(part: &str, length: usize) -> Option<usize> {
+    match part.strip_prefix('-') {
+        Some(number) => length.checked_sub(number.parse().ok()?),
+        None => part.parse().ok(),
+    }
+}
+
 /// Returns the value at a path such as `a:b:0`. A key equal to the whole path takes precedence.
 pub(in crate::states) fn value_at_path(
     value: &Value,
@@ -39,8 +47,8 @@ pub(in crate::states) fn value_at_path(
         let next = match found.reveal() {
             Value::Map(map) => map.get(part).cloned(),
             Value::List(items) => {
-                let index = part.parse::<usize>().ok();
-                let by_index = index.and_then(|index| items.get(index).cloned());
+                let by_index =
+                    index_of(part, items.len()).and_then(|index| items.get(index).cloned());
                 // In a list of maps, the first map with the key counts.
                 by_index.or_else(|| items.iter().find_map(|item| item.get(part).cloned()))
             }

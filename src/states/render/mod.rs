@@ -5,10 +5,14 @@
 //! missing facts are returned as [`RenderError::Needs`].
 
 mod call;
+mod command_functions;
+mod data_filters;
+mod date_filters;
 #[cfg(test)]
 mod dialect_tests;
 mod dig_functions;
 mod entry_filters;
+mod file_functions;
 mod file_system_functions;
 mod filters;
 mod functions;
@@ -20,6 +24,7 @@ mod location_vars;
 mod machine_functions;
 mod map_merge;
 mod matcher;
+mod network_functions;
 mod null_context;
 mod pipe;
 mod programs;

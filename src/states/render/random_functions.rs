@@ -3,15 +3,19 @@
 //! The random bytes come from the machine, once for each run. Each call makes its own of them, so that a template that
 //! is rendered again draws the same.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use super::call::{CallResult, TemplateCall};
 use super::machine_functions::probe;
 use super::text_filters::apply_text_filter;
+use crate::expr::MersenneTwister;
 use crate::host::fact::Domain;
 use crate::states::Halt;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, hex_digest};
 
 /// The implementation of a template function.
 type RandomFn = fn(&TemplateCall<'_>) -> CallResult;
@@ -21,33 +25,31 @@ pub(super) const FUNCTIONS: &[(&str, RandomFn)] = &[
     ("random.get_str", draw_text),
     ("random.hash", hash),
     ("random.rand_int", |call| {
-        refuse_seed(call, 2)?;
         let start = call.int_or(0, "start", 1)?;
         let end = call.int_or(1, "end", 10)?;
         let count = u64::try_from(end.saturating_sub(start).saturating_add(1)).unwrap_or(0);
         if count == 0 {
             return Err(call.fail(format_args!("there is no number from {start} to {end}")));
         }
-        let drawn = Draws::new(call)?.below(count);
-        Ok(start
-            .saturating_add(i64::try_from(drawn).unwrap_or(0))
-            .into())
+        let seed = call.arg(2, "seed").filter(|seed| seed.is_truthy());
+        let mut source = match seed {
+            Some(seed) => NumberSource::seeded(seed),
+            None => NumberSource::Drawn(Draws::new(call)?),
+        };
+        let drawn = i64::try_from(source.below(count)).unwrap_or(0);
+        Ok(start.saturating_add(drawn).into())
     }),
-    ("random.sample", |call| {
-        refuse_seed(call, 2)?;
-        let items = call.arg_or_null(0, "value");
-        let size = usize::try_from(call.int_or(1, "size", 0)?).unwrap_or(usize::MAX);
-        let mut items = shuffled(call, &items)?;
-        if size > items.len() {
-            return Err(call.fail("the sample is larger than the list"));
-        }
-        items.truncate(size);
-        Ok(items.into())
+    ("random.sample", sample),
+    ("random.seed", |call| {
+        let range = u64::try_from(call.int_or(0, "range", 10)?)
+            .unwrap_or(0)
+            .max(1);
+        let seed = call.arg(1, "hash").filter(|seed| !seed.is_null());
+        let id = Value::Str(Arc::clone(&call.vars.id));
+        let drawn = NumberSource::seeded(seed.unwrap_or(&id)).below(range);
+        Ok(i64::try_from(drawn).unwrap_or(i64::MAX).into())
     }),
-    ("random.shuffle", |call| {
-        refuse_seed(call, 1)?;
-        Ok(shuffled(call, &call.arg_or_null(0, "value"))?.into())
-    }),
+    ("random.shuffle", shuffle),
     ("random.str_encode", |call| {
         let encoder = call.text_or(1, "encoder", "base64");
         if encoder != "base64" {
@@ -62,6 +64,27 @@ pub(super) const FUNCTIONS: &[(&str, RandomFn)] = &[
     }),
 ];
 
+/// The filters, as functions of the filtered value.
+pub(super) const FILTERS: &[(&str, RandomFn)] = &[
+    ("gen_mac", |call| {
+        let prefix = call.text_or(0, "prefix", "AC:DE:48");
+        let mut draws = Draws::new(call)?;
+        let mut byte = || draws.below(256);
+        Ok(format!("{prefix}:{:02X}:{:02X}:{:02X}", byte(), byte(), byte()).into())
+    }),
+    ("rand_str", random_digest),
+    ("random_hash", random_digest),
+    ("random_sample", sample),
+    ("random_shuffle", shuffle),
+    ("random_str", |call| {
+        let length = usize::try_from(call.int_or(0, "size", 32)?).unwrap_or(0);
+        let characters = format!("{}+/", LETTERS_AND_DIGITS);
+        draw_from(call, &characters.chars().collect::<Vec<_>>(), length)
+    }),
+];
+
+/// The characters of base64 that are letters or digits.
+const LETTERS_AND_DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 /// The characters of Python's `string.punctuation`.
 const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 /// The characters of Python's `string.whitespace`.
@@ -78,13 +101,20 @@ fn hash(call: &TemplateCall<'_>) -> CallResult {
         .map_err(|problem| call.fail(problem))
 }
 
-fn refuse_seed(call: &TemplateCall<'_>, place: usize) -> Result<(), Halt> {
-    match call.arg(place, "seed").filter(|seed| !seed.is_null()) {
-        Some(_) => {
-            Err(call.fail("`seed` is not supported: the filters random and shuffle take one"))
-        }
-        None => Ok(()),
-    }
+/// Returns the digest of a random number below the filtered one.
+fn random_digest(call: &TemplateCall<'_>) -> CallResult {
+    let size = call.int_or(0, "size", 9_999_999_999)?;
+    let kind = call.text_or(1, "hash_type", "md5");
+    let count = u64::try_from(size)
+        .ok()
+        .and_then(|size| size.checked_add(1));
+    let count =
+        count.ok_or_else(|| call.fail(format_args!("there is no number from 0 to {size}")))?;
+    let drawn = Draws::new(call)?.below(count).to_string();
+    let digest = hex_digest(&kind, drawn.as_bytes());
+    Ok(digest
+        .ok_or_else(|| call.fail(format_args!("there is no algorithm `{kind}`")))?
+        .into())
 }
 
 /// Draws a text of the given length from sets of characters.
@@ -109,6 +139,10 @@ fn draw_text(call: &TemplateCall<'_>) -> CallResult {
         "" => chosen.flat_map(|(.., set, _)| set.chars()).collect(),
         given => given.chars().collect(),
     };
+    draw_from(call, &characters, length)
+}
+
+fn draw_from(call: &TemplateCall<'_>, characters: &[char], length: usize) -> CallResult {
     if !(1..=MAX_LENGTH).contains(&length) || characters.is_empty() {
         return Err(call.fail(format_args!(
             "`length` must be from 1 to {MAX_LENGTH}, and there must be characters to draw from"
@@ -121,18 +155,87 @@ fn draw_text(call: &TemplateCall<'_>) -> CallResult {
     Ok(drawn.into())
 }
 
-/// The items of a list in a drawn order.
-fn shuffled(call: &TemplateCall<'_>, value: &Value) -> Result<Vec<Value>, Halt> {
-    let Some(items) = value.as_list() else {
+fn sample(call: &TemplateCall<'_>) -> CallResult {
+    let size = usize::try_from(call.int_or(1, "size", 0)?).unwrap_or(usize::MAX);
+    chosen(call, Some(size), call.arg(2, "seed"))
+}
+
+fn shuffle(call: &TemplateCall<'_>) -> CallResult {
+    chosen(call, None, call.arg(1, "seed"))
+}
+
+/// Chooses items of a list as Python's `random.sample` does: so many, or all. A seed always gives the same ones.
+fn chosen(call: &TemplateCall<'_>, size: Option<usize>, seed: Option<&Value>) -> CallResult {
+    let items = call.arg_or_null(0, "value");
+    let Some(items) = items.reveal().as_list() else {
         return Err(call.fail("the argument `value` must be a list"));
     };
-    let mut items = items.clone();
-    let mut draws = Draws::new(call)?;
-    for last in (1..items.len()).rev() {
-        let other = draws.below(u64::try_from(last).unwrap_or(0) + 1);
-        items.swap(last, usize::try_from(other).unwrap_or(0));
+    let size = size.unwrap_or(items.len());
+    if size > items.len() {
+        return Err(call.fail("the sample is larger than the list"));
     }
-    Ok(items)
+    let mut source = match seed.map(Value::reveal).filter(|seed| !seed.is_null()) {
+        None => NumberSource::Drawn(Draws::new(call)?),
+        Some(Value::Str(seed)) => {
+            let digest = hex_digest("sha512", seed.as_bytes()).unwrap_or_default();
+            NumberSource::seeded(&digest.into())
+        }
+        Some(_) => return Err(call.fail("the argument `seed` must be a text")),
+    };
+    let mut index = |count: usize| {
+        let drawn = source.below(u64::try_from(count).unwrap_or(u64::MAX));
+        usize::try_from(drawn).unwrap_or(0)
+    };
+    let mut taken = Vec::with_capacity(size);
+    if items.len() <= pool_size(size) {
+        let mut pool = items.to_vec();
+        for place in 0..size {
+            let last = items.len() - place - 1;
+            taken.push(pool.swap_remove(index(last + 1)));
+        }
+    } else {
+        let mut known = HashSet::new();
+        while taken.len() < size {
+            let place = index(items.len());
+            if known.insert(place) {
+                taken.push(items[place].clone());
+            }
+        }
+    }
+    Ok(Value::list(taken))
+}
+
+/// Returns the length of a list up to which Python copies it to choose so many items.
+fn pool_size(size: usize) -> usize {
+    let mut power = 1_usize;
+    while size > 5 && power < size.saturating_mul(3) {
+        power = power.saturating_mul(4);
+    }
+    21 + if size > 5 { power } else { 0 }
+}
+
+/// A source of random numbers.
+enum NumberSource {
+    Drawn(Draws),
+    /// The numbers that Python gives for a seed.
+    Seeded(MersenneTwister),
+}
+
+impl NumberSource {
+    fn seeded(seed: &Value) -> Self {
+        Self::Seeded(match seed.reveal() {
+            Value::Int(seed) => MersenneTwister::from_number(seed.unsigned_abs()),
+            other => MersenneTwister::from_text(&other.to_string()),
+        })
+    }
+
+    /// Draws a number below `end`, which must not be 0.
+    fn below(&mut self, end: u64) -> u64 {
+        match self {
+            Self::Drawn(draws) => draws.below(end),
+            Self::Seeded(twister) => twister.below(end),
+        }
+    }
 }
 
 /// The random numbers of one call.

@@ -20,6 +20,23 @@ use crate::states::{
 };
 use crate::value::{Map, Secrets, Value};
 
+/// The values of options of Salt that are not set, as templates see them.
+const USUAL_TEXTS: [(&str, &str); 5] = [
+    ("file_client", "local"),
+    ("hash_type", "sha256"),
+    ("master", "salt"),
+    ("renderer", "jinja|yaml"),
+    ("state_output", "full"),
+];
+
+/// The same for options that are true or false.
+const USUAL_FLAGS: [(&str, bool); 4] = [
+    ("failhard", false),
+    ("state_auto_order", true),
+    ("state_verbose", true),
+    ("test", false),
+];
+
 /// The data about a machine that is known before any fact is read.
 #[derive(Clone)]
 pub struct MinionData {
@@ -115,6 +132,16 @@ impl StateRenderer {
         options
             .entry("saltenv".into())
             .or_insert_with(|| BASE_ENV.into());
+        let user = machine.grains.get("username").cloned();
+        options
+            .entry("user".into())
+            .or_insert_with(|| user.unwrap_or_else(|| "root".into()));
+        for (name, value) in USUAL_TEXTS {
+            options.entry(name.into()).or_insert_with(|| value.into());
+        }
+        for (name, value) in USUAL_FLAGS {
+            options.entry(name.into()).or_insert_with(|| value.into());
+        }
         let vars = TemplateVars {
             id: Arc::clone(&machine.id),
             roots: machine.roots.within(env),

@@ -7,6 +7,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 use super::IpNetwork;
+use crate::states::modules::normalize_path;
 use crate::text::base64;
 use crate::value::{Map, Value, hex, hex_digest, name_uuid};
 
@@ -37,31 +38,29 @@ pub(super) fn apply_text_filter(
         "base64_decode" => return Some(decoded(&text)),
         "path_join" => joined(&text, args.get(1..).unwrap_or_default()).into(),
         "uuid" => uuid(&text).into(),
-        "network_hosts" => return Some(hosts(&text)),
-        "network_size" => return Some(network_size(&text)),
+        "network_hosts" => return Some(for_networks(subject, hosts)),
+        "network_size" => return Some(for_networks(subject, |network| Ok(network.size_value()))),
         "ipwrap" => wrapped(subject),
         "is_iter" => matches!(subject, Value::List(_) | Value::Map(_)).into(),
-        "is_hex" => is_hex(&text).into(),
+        "is_hex" => subject.as_str().is_some_and(is_hex).into(),
         "contains_whitespace" => text.contains(char::is_whitespace).into(),
         "substring_in_list" => {
             let list = items_of(arg(1, "lst").unwrap_or(&null));
             list.iter().any(|it| it.to_string().contains(&text)).into()
         }
-        "avg" => average(subject),
+        "avg" => return Some(average(subject)),
         "exactly_n_true" => exactly(subject, arg(1, "amount").and_then(Value::as_int)),
         "exactly_one_true" => exactly(subject, Some(1)),
         "sorted_ignorecase" => {
             let mut items = items_of(subject).to_vec();
+            if let Some(other) = items.iter().find(|item| item.reveal().as_str().is_none()) {
+                return Some(Err(format!("`{other}` is not a text")));
+            }
             items.sort_by_key(|item| item.to_string().to_lowercase());
             Value::list(items)
         }
         "compare_lists" => compare_lists(subject, arg(1, "new").unwrap_or(&null)),
         "compare_dicts" => compare_maps(subject, arg(1, "new").unwrap_or(&null)),
-        "strftime" => {
-            let format =
-                arg(1, "format").map_or_else(|| "%Y-%m-%d".to_owned(), ToString::to_string);
-            return Some(formatted_date(&text, &format));
-        }
         "to_snake_case" => snake_case(&text).into(),
         "to_camelcase" => {
             let is_upper = arg(1, "uppercamel").is_some_and(Value::is_truthy);
@@ -69,24 +68,6 @@ pub(super) fn apply_text_filter(
         }
         _ => return None,
     }))
-}
-
-/// Writes a date in another format. A number of seconds is refused, because its text depends on the time zone.
-fn formatted_date(text: &str, format: &str) -> Result<Value, String> {
-    let written = text.trim().replace('/', "-").replace('T', " ");
-    let known = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"];
-    let date = known.iter().find_map(|known| {
-        let parsed = jiff::fmt::strtime::parse(known, &written).ok()?;
-        let date = parsed.to_datetime();
-        date.or_else(|_| parsed.to_date().map(Into::into)).ok()
-    });
-    let date: jiff::civil::DateTime = date.ok_or_else(|| {
-        format!("`{text}` is not a date such as 2002-12-25 or 2002-12-25 12:00:00")
-    })?;
-    let date = date.to_zoned(jiff::tz::TimeZone::UTC);
-    let date = date.map_err(|error| error.to_string())?;
-    let formatted = jiff::fmt::strtime::format(format, &date);
-    Ok(formatted.map_err(|error| error.to_string())?.into())
 }
 
 /// Returns the UUID of version 5 for a name in Salt's namespace.
@@ -118,40 +99,40 @@ fn decoded(text: &str) -> Result<Value, String> {
     Ok(text.into())
 }
 
-/// Joins paths. An absolute path does not replace those before it.
+/// Joins paths, each without `.`, `..` and doubled slashes. An absolute path does not replace those before it.
 fn joined(first: &str, parts: &[Value]) -> String {
-    let mut path = first.trim_end_matches('/').to_owned();
-    if path.is_empty() && first.starts_with('/') {
-        path.push('/');
-    }
+    let mut path = normalize_path(first);
     for part in parts {
-        let part = part.reveal().to_string();
-        let part = part.trim_matches('/');
-        if part.is_empty() {
-            continue;
-        }
-        if !path.is_empty() && !path.ends_with('/') {
-            path.push('/');
-        }
-        path.push_str(part);
+        let part = normalize_path(&part.reveal().to_string());
+        path = format!("{path}/{}", part.trim_start_matches('/'));
     }
-    path
+    normalize_path(&path)
 }
 
-fn hosts(text: &str) -> Result<Value, String> {
-    let network = IpNetwork::parse(text).ok_or_else(|| format!("`{text}` is not a network"))?;
+/// Applies a function to the network that a text names, or to all networks of a list. All else gives null.
+fn for_networks(
+    value: &Value,
+    give: fn(IpNetwork) -> Result<Value, String>,
+) -> Result<Value, String> {
+    let network = |value: &Value| IpNetwork::parse(value.reveal().as_str()?);
+    match value {
+        Value::List(items) => {
+            let networks: Vec<IpNetwork> = items.iter().filter_map(network).collect();
+            if networks.is_empty() {
+                return Ok(Value::Null);
+            }
+            let given = networks.into_iter().map(give);
+            Ok(Value::list(given.collect::<Result<Vec<_>, _>>()?))
+        }
+        one => network(one).map_or(Ok(Value::Null), give),
+    }
+}
+
+fn hosts(network: IpNetwork) -> Result<Value, String> {
     let hosts = network
         .hosts(MAX_HOSTS)
-        .ok_or_else(|| format!("`{text}` has more than {MAX_HOSTS} hosts"))?;
+        .ok_or_else(|| format!("`{network}` has more than {MAX_HOSTS} hosts"))?;
     Ok(Value::list(hosts.iter().map(|it| it.to_string().into())))
-}
-
-fn network_size(text: &str) -> Result<Value, String> {
-    let network = IpNetwork::parse(text).ok_or_else(|| format!("`{text}` is not a network"))?;
-    let size = network
-        .size()
-        .ok_or_else(|| format!("`{text}` has too many addresses"))?;
-    Ok(size.into())
 }
 
 fn wrapped(value: &Value) -> Value {
@@ -165,6 +146,8 @@ fn wrapped(value: &Value) -> Value {
 }
 
 fn is_hex(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     let digits = text.strip_prefix("0x").unwrap_or(text);
     !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
@@ -173,17 +156,26 @@ fn is_hex(text: &str) -> bool {
     clippy::cast_precision_loss,
     reason = "lists are short, and Python computes with floats, too"
 )]
-fn average(value: &Value) -> Value {
-    let items = items_of(value);
-    let numbers = items.iter().map(|item| match item.reveal() {
-        Value::Int(number) => *number as f64,
-        Value::Float(number) => *number,
-        _ => 0.0,
-    });
-    if items.is_empty() {
-        return 0.into();
+fn average(value: &Value) -> Result<Value, String> {
+    let number = |value: &Value| match value.reveal() {
+        Value::Int(number) => Ok(*number as f64),
+        Value::Float(number) => Ok(*number),
+        Value::Bool(truth) => Ok(f64::from(u8::from(*truth))),
+        other => Err(format!("`{other}` is not a number")),
+    };
+    match value {
+        Value::List(items) if items.is_empty() => Err("the list is empty".to_owned()),
+        Value::List(items) => {
+            let numbers: Vec<f64> = items.iter().map(number).collect::<Result<_, _>>()?;
+            Ok((numbers.iter().sum::<f64>() / numbers.len() as f64).into())
+        }
+        Value::Str(text) => {
+            let number = text.trim().parse::<f64>();
+            let number = number.map_err(|_| format!("`{text}` is not a number"))?;
+            Ok(number.into())
+        }
+        one => Ok(number(one)?.into()),
     }
-    (numbers.sum::<f64>() / items.len() as f64).into()
 }
 
 fn exactly(value: &Value, wanted: Option<i64>) -> Value {
@@ -227,13 +219,17 @@ fn compare_maps(old: &Value, new: &Value) -> Value {
     }))
 }
 
+/// Puts an underline before each upper-case letter that begins a word.
 fn snake_case(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
     let mut snake = String::new();
-    for character in text.chars() {
-        if character.is_uppercase() && !snake.is_empty() {
+    for (place, letter) in letters.iter().enumerate() {
+        let follows_small = place > 0 && letters[place - 1].is_lowercase();
+        let precedes_small = letters.get(place + 1).is_some_and(|it| it.is_lowercase());
+        if place > 0 && letter.is_uppercase() && (follows_small || precedes_small) {
             snake.push('_');
         }
-        snake.extend(character.to_lowercase());
+        snake.extend(letter.to_lowercase());
     }
     snake
 }
@@ -241,13 +237,13 @@ fn snake_case(text: &str) -> String {
 fn camel_case(text: &str, is_upper: bool) -> String {
     let mut camel = String::new();
     for (place, part) in text.split('_').enumerate() {
-        let mut letters = part.chars();
-        match letters.next() {
-            Some(first) if place > 0 || is_upper => camel.extend(first.to_uppercase()),
-            Some(first) => camel.push(first),
-            None => {}
+        if place == 0 && !is_upper {
+            camel.push_str(part);
+            continue;
         }
-        camel.push_str(letters.as_str());
+        let mut letters = part.chars();
+        camel.extend(letters.next().into_iter().flat_map(char::to_uppercase));
+        camel.push_str(&letters.as_str().to_lowercase());
     }
     camel
 }

@@ -1,15 +1,16 @@
-//! Template functions (`salt[…]`) that list the state tree, match the machine, and compute digests, versions and
-//! networks. They need no facts.
+//! Template functions (`salt[…]`) that list the state tree, match the machine, and compute digests and versions.
+//! They need no facts.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::sync::Arc;
 
 use super::call::{CallResult, TemplateCall};
 use super::filters::apply_filter;
-use super::map_merge::value_at_path;
+use super::map_merge::{merge_values, value_at_path};
 use super::text_filters::apply_text_filter;
-use super::{IpNetwork, Matcher, MinionData};
+use super::{Matcher, MinionData};
 use crate::expr::pyyaml_text;
+use crate::states::Halt;
 use crate::states::modules::compare_versions;
 use crate::value::{Map, Value};
 
@@ -40,6 +41,8 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
             .into())
     }),
     ("match.compound", |call| matches(call, Matcher::Compound)),
+    ("match.filter_by", filter_by),
+    ("match.search_by", search_by),
     ("match.grain", |call| matches(call, Matcher::Grain)),
     ("match.grain_pcre", |call| matches(call, Matcher::GrainPcre)),
     ("match.ipcidr", |call| matches(call, Matcher::Ipcidr)),
@@ -53,18 +56,20 @@ pub(super) const FUNCTIONS: &[(&str, TreeFn)] = &[
         let (one, other) = (call.text(0, "pkg1")?, call.text(1, "pkg2")?);
         Ok(i64::from(compare_versions(&one, &other) as i8).into())
     }),
-    ("network.calc_net", calc_net),
-    ("network.ip_in_subnet", |call| {
-        let network = call.text(1, "cidr")?;
-        let network = IpNetwork::parse(&network)
-            .ok_or_else(|| call.fail(format_args!("`{network}` is not a network")))?;
-        let address = call.text(0, "ip_addr")?;
-        let address: IpAddr = address
-            .parse()
-            .map_err(|_| call.fail(format_args!("`{address}` is not an IP address")))?;
-        Ok(network.contains(address).into())
-    }),
     ("slsutil.serialize", serialize),
+    ("slsutil.deserialize", |call| {
+        let text = call.arg_or_null(1, "stream_or_string");
+        let filter = match &*call.text(0, "serializer")? {
+            "json" => "load_json",
+            "yaml" => "load_yaml",
+            other => {
+                return Err(call.fail(format_args!(
+                    "the format `{other}` is not supported; use json or yaml"
+                )));
+            }
+        };
+        apply_filter(filter, &[text], &Map::new()).map_err(|problem| call.fail(problem))
+    }),
     ("state.sls_exists", |call| {
         let written = call.arg_or_null(0, "mods");
         let names: Vec<String> = match written.reveal() {
@@ -117,7 +122,7 @@ fn found(call: &TemplateCall<'_>, from: &Value) -> CallResult {
     Ok(value_at_path(from, &call.text(0, "key")?, ":").unwrap_or(default))
 }
 
-fn files(call: &TemplateCall<'_>, folder: &str) -> Result<Vec<String>, crate::states::Halt> {
+fn files(call: &TemplateCall<'_>, folder: &str) -> Result<Vec<String>, Halt> {
     let listed = call.roots(0, call.run_env()).list(folder);
     listed.map_err(|error| call.fail(error))
 }
@@ -147,26 +152,71 @@ fn list_folders(call: &TemplateCall<'_>) -> CallResult {
 
 /// Returns true if this machine, or a minion of the given name with its data, is a target.
 fn matches(call: &TemplateCall<'_>, matcher: Matcher) -> CallResult {
+    let minion = minion(call, 1);
+    Ok(matcher.matches(&call.text(0, "tgt")?, &minion).into())
+}
+
+/// Returns this machine, or a minion of the given name with its data.
+fn minion(call: &TemplateCall<'_>, place: usize) -> MinionData {
     let vars = call.vars;
-    let minion = MinionData {
-        id: call.text_or(1, "minion_id", &vars.id).into(),
+    MinionData {
+        id: call.text_or(place, "minion_id", &vars.id).into(),
         roots: vars.roots.clone(),
         grains: vars.grains.clone(),
         pillar: vars.pillar.clone(),
         options: vars.options.clone(),
-    };
-    Ok(matcher.matches(&call.text(0, "tgt")?, &minion).into())
+    }
 }
 
-fn calc_net(call: &TemplateCall<'_>) -> CallResult {
-    let address = call.text(0, "ip_addr")?;
-    let text = match call.arg(1, "netmask").filter(|mask| !mask.is_null()) {
-        Some(mask) => format!("{address}/{}", mask.reveal()),
-        None => address,
+/// Returns the matcher that the argument `tgt_type` names.
+fn matcher(call: &TemplateCall<'_>) -> Result<Matcher, Halt> {
+    let name = call.text_or(1, "tgt_type", "compound");
+    Matcher::from_name(&name)
+        .ok_or_else(|| call.fail(format_args!("`{name}` is no type of targets")))
+}
+
+fn lookup<'a>(call: &'a TemplateCall<'_>) -> Result<&'a Map, Halt> {
+    let lookup = call.arg(0, "lookup").and_then(|map| map.reveal().as_map());
+    lookup.ok_or_else(|| call.fail("the argument `lookup` must be a map"))
+}
+
+/// Returns the value of the first key that is a target for the machine, merged with a map, or that of a default.
+fn filter_by(call: &TemplateCall<'_>) -> CallResult {
+    let (matcher, minion, lookup) = (matcher(call)?, minion(call, 2), lookup(call)?);
+    let Some((_, found)) = lookup
+        .iter()
+        .find(|(target, _)| matcher.matches(target, &minion))
+    else {
+        let default = call.text_or(5, "default", "default");
+        return Ok(lookup.get(&*default).cloned().unwrap_or_default());
     };
-    let network = IpNetwork::parse(&text)
-        .ok_or_else(|| call.fail(format_args!("`{text}` is not a network")))?;
-    Ok(network.to_string().into())
+    let over = call.arg_or_null(3, "merge");
+    match (found.reveal(), over.reveal()) {
+        (_, over) if !over.is_truthy() => Ok(found.clone()),
+        (Value::Null, over @ Value::Map(_)) => Ok(over.clone()),
+        (found @ Value::Map(_), over @ Value::Map(_)) => Ok(merge_values(
+            found,
+            over,
+            call.flag(4, "merge_lists", false),
+        )),
+        _ => Err(call.fail("filter_by merge argument must be a dictionary.")),
+    }
+}
+
+/// Returns the keys that have a target for the machine among their values, or null.
+fn search_by(call: &TemplateCall<'_>) -> CallResult {
+    let (matcher, minion) = (matcher(call)?, minion(call, 2));
+    let mut found = Vec::new();
+    for (key, targets) in lookup(call)? {
+        let targets = targets.reveal().as_list().into_iter().flatten();
+        let fits = targets.filter(|it| matcher.matches(&it.reveal().to_string(), &minion));
+        found.extend(fits.map(|_| Value::Str(Arc::clone(key))));
+    }
+    Ok(if found.is_empty() {
+        Value::Null
+    } else {
+        Value::list(found)
+    })
 }
 
 /// Writes a value as JSON or YAML. Other formats are refused.
@@ -182,7 +232,10 @@ fn serialize(call: &TemplateCall<'_>) -> CallResult {
             let text = pyyaml_text(value.reveal()).map_err(|problem| call.fail(problem))?;
             Ok(text.trim_end_matches('\n').into())
         }
-        "yaml" => Err(call.fail("YAML is written with `default_flow_style=False` only")),
+        "yaml" => {
+            let sorted = value.reveal().sorted();
+            apply_filter("yaml", &[sorted], &Map::new()).map_err(|problem| call.fail(problem))
+        }
         other => Err(call.fail(format_args!(
             "the format `{other}` is not supported; use json or yaml"
         ))),

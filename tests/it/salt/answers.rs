@@ -293,9 +293,9 @@ fn a_command_runs_in_a_shell_only_if_the_template_says_so() {
         ),
         (
             "salt['cmd.run']('echo a; echo b', python_shell=True)",
-            "\"echo a; echo b\"",
+            "\\necho a; echo b\"",
         ),
-        ("salt['cmd.shell']('echo a; echo b')", "\"echo a; echo b\""),
+        ("salt['cmd.shell']('echo a; echo b')", "\\necho a; echo b\""),
     ];
     for (expression, expected) in table {
         let facts = asked(expression);

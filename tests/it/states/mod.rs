@@ -7,3 +7,4 @@ mod local_executor;
 mod reference;
 mod renderers;
 mod signatures;
+mod template_functions;

@@ -36,6 +36,7 @@ mod tidied;
 
 pub(super) use functions::MODULE;
 pub(super) use pattern::{Flags, compile};
+pub(in crate::states) use plan::normalize_path;
 pub(super) use signature::SignatureCheck;
 pub(super) use source::{
     Checksum, FileSource, SelectedSource, contains_secrets, read_source, render_source,

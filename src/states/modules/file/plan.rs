@@ -117,7 +117,7 @@ pub(super) fn join_path(folder: &str, below: &str) -> String {
 }
 
 /// Removes `.`, `..` and doubled slashes from a path, without reading links.
-pub(super) fn normalize_path(path: &str) -> String {
+pub(in crate::states) fn normalize_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     let is_absolute = path.starts_with('/');
     for part in path.split('/') {
