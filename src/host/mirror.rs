@@ -6,7 +6,7 @@ use super::shell_fs::ShellFs;
 use super::transfer_files::{Error, TransferItem, TransferKind};
 
 /// The folders that are never mirrored into: too much would be lost by a mistake.
-const PROTECTED: [&str; 22] = [
+const PROTECTED: [&str; 36] = [
     "/",
     "/bin",
     "/boot",
@@ -29,6 +29,20 @@ const PROTECTED: [&str; 22] = [
     "/usr",
     "/var",
     "/usr/local",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/sbin",
+    "/usr/share",
+    "/var/cache",
+    "/var/lib",
+    "/var/log",
+    "/var/mail",
+    "/var/spool",
+    "/var/tmp",
 ];
 
 /// The folders with the home folders of a system.
@@ -57,7 +71,9 @@ pub(super) async fn surplus(
     let Some(real) = real else {
         return Ok(Vec::new());
     };
-    let is_home = real == home || parent_of(&real).is_some_and(|parent| HOMES.contains(&parent));
+    let is_home = real == home
+        || HOMES.contains(&real.as_str())
+        || parent_of(&real).is_some_and(|parent| HOMES.contains(&parent));
     if PROTECTED.contains(&real.as_str()) || is_home {
         return Err(refused(
             target,

@@ -251,7 +251,8 @@ impl<'a> ShellFs<'a> {
             });
             let mode = mode.map_or(String::new(), |mode| format!("-m {mode:o} "));
             text.push_str(&format!(
-                "[ -d {path} ] || {{ mkdir {mode}-- {path}{owner}; }} || exit 1\n"
+                // Another copy may make the folder at the same time.
+                "[ -d {path} ] || if mkdir {mode}-- {path}; then :{owner}; else [ -d {path} ]; fi || exit 1\n"
             ));
         }
         text.push_str("if command -v tar >/dev/null 2>&1; then echo tar; fi\n");

@@ -109,7 +109,8 @@ pub(super) fn walk(root: &Path) -> Result<Vec<TransferItem>, Error> {
     Ok(items)
 }
 
-/// Makes a local folder with these permissions, without the bits of the umask. A folder that exists keeps its own.
+/// Makes a local folder with these permissions, without the bits of the umask. Others never get the permission to write,
+/// whatever a host says. A folder that exists keeps its own.
 pub(super) fn make_local_folder(path: &Path, kind: TransferKind) -> Result<(), Error> {
     if fs::is_dir(path) {
         return Ok(());
@@ -118,7 +119,9 @@ pub(super) fn make_local_folder(path: &Path, kind: TransferKind) -> Result<(), E
     if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|error| failed(std::io::Error::other(error)))?;
     }
-    let made = DirBuilder::new().mode(kind.new_folder_mode()).create(path);
+    let made = DirBuilder::new()
+        .mode(kind.new_folder_mode() & 0o755)
+        .create(path);
     // Another transfer may make the folder at the same time.
     made.or_else(|error| {
         if fs::is_dir(path) {

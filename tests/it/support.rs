@@ -92,11 +92,6 @@ impl TestEnv {
         Self::at(memory_folder())
     }
 
-    /// An environment in the folder for temporary files.
-    pub(crate) fn on_disk() -> Self {
-        Self::at(tempfile::tempdir().unwrap())
-    }
-
     /// A copy on the same disk.
     pub(crate) fn copied(&self) -> Self {
         let root = tempfile::tempdir_in(self.root.path().parent().unwrap()).unwrap();

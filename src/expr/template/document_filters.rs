@@ -51,10 +51,6 @@ pub(super) fn is_list(value: &JinjaValue) -> bool {
 }
 
 /// Calls a method of a value. The result is none if there is no such method.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine passes arguments by value"
-)]
 fn method_call(
     state: &mut State,
     value: &JinjaValue,

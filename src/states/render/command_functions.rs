@@ -14,16 +14,16 @@ type CommandFn = fn(&TemplateCall<'_>) -> CallResult;
 /// The table of functions by name.
 pub(super) const FUNCTIONS: &[(&str, CommandFn)] = &[
     ("cmd.run", |call| {
-        shown(call, run(call, Streams::Merged)?.stdout)
+        Ok(shown(call, run(call, Streams::Merged)?.stdout))
     }),
     ("cmd.run_stdout", |call| {
-        shown(call, run(call, Streams::Separate)?.stdout)
+        Ok(shown(call, run(call, Streams::Separate)?.stdout))
     }),
     ("cmd.run_stderr", |call| {
-        shown(call, run(call, Streams::Separate)?.stderr)
+        Ok(shown(call, run(call, Streams::Separate)?.stderr))
     }),
     ("cmd.shell", |call| {
-        shown(call, run(call, Streams::Merged)?.stdout)
+        Ok(shown(call, run(call, Streams::Merged)?.stdout))
     }),
     ("cmd.retcode", |call| {
         Ok(run(call, Streams::Separate)?.code.into())
@@ -118,6 +118,11 @@ fn run(call: &TemplateCall<'_>, streams: Streams) -> Result<CommandAnswer, Halt>
     text.push_str(&command);
     let stdin = call.arg(2, "stdin").filter(|stdin| !stdin.is_null());
     if let Some(stdin) = stdin {
+        if stdin.has_sensitive() {
+            return Err(call.fail(
+                "`stdin` is a secret, which the list of processes would show; use a state `cmd.run` with `stdin`",
+            ));
+        }
         let stdin = shlex_quote(&stdin.reveal().to_string());
         text = format!("printf %s {stdin} | (\n{text}\n)");
     }
@@ -257,11 +262,11 @@ fn succeeds(call: &TemplateCall<'_>, code: i64) -> bool {
 }
 
 /// Returns an output, which `hide_output` empties.
-fn shown(call: &TemplateCall<'_>, output: String) -> CallResult {
+fn shown(call: &TemplateCall<'_>, output: String) -> Value {
     if call.flag(usize::MAX, "hide_output", false) {
-        return Ok("".into());
+        return "".into();
     }
-    Ok(output.into())
+    output.into()
 }
 
 fn run_all(call: &TemplateCall<'_>) -> CallResult {
@@ -274,8 +279,8 @@ fn run_all(call: &TemplateCall<'_>) -> CallResult {
     Ok(Value::map([
         ("pid", 0.into()),
         ("retcode", done.code.into()),
-        ("stdout", shown(call, done.stdout)?),
-        ("stderr", shown(call, done.stderr)?),
+        ("stdout", shown(call, done.stdout)),
+        ("stderr", shown(call, done.stderr)),
     ]))
 }
 

@@ -88,7 +88,7 @@ fn is_allowed(
 /// Returns true if a glob or a regular expression matches a whole text.
 fn is_match(text: &str, expression: &str) -> bool {
     Glob::new(expression).matches(text)
-        || Pattern::new(&format!("\\A{expression}\\z"))
+        || Pattern::new(&format!("\\A(?:\\A{expression}\\z)"))
             .is_ok_and(|pattern| pattern.is_match(text).unwrap_or(false))
 }
 
@@ -223,7 +223,7 @@ fn bytes_of(text: &str, usual_unit: &str, is_metric: bool) -> Value {
     )
 }
 
-/// Reads the lines of a table that MySQL printed. The result has the rows by the value of one column.
+/// Reads the lines of a table that `mysql` printed. The result has the rows by the value of one column.
 fn table_rows(lines: &Value, key: &str) -> Result<Value, String> {
     let mut headers: Vec<String> = Vec::new();
     let mut rows = Map::new();
@@ -239,10 +239,10 @@ fn table_rows(lines: &Value, key: &str) -> Result<Value, String> {
             continue;
         }
         let mut row = Map::new();
-        for place in 1..headers.len() - 1 {
+        for (place, header) in headers.iter().enumerate().take(headers.len() - 1).skip(1) {
             let cell = cells.get(place).map(String::as_str);
             let cell = cell.ok_or_else(|| format!("the row `{line}` is too short"))?;
-            row.insert(headers[place].as_str().into(), to_number(&cell.into()));
+            row.insert(header.as_str().into(), to_number(&cell.into()));
         }
         let name = row.get(key).map(ToString::to_string);
         let name = name.ok_or_else(|| format!("the table has no column `{key}`"))?;

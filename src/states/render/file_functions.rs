@@ -206,7 +206,7 @@ fn read(call: &TemplateCall<'_>) -> CallResult {
     content(call)?.map(Value::from).ok_or_else(|| absent(call))
 }
 
-/// Returns true if the pattern fits the beginning of a line, without the characters `lchar` around the line.
+/// Returns true if the pattern fits in a line, without the characters `lchar` at its start.
 fn contains_regex(call: &TemplateCall<'_>) -> CallResult {
     let pattern = call.text(1, "regex")?;
     let pattern =
@@ -297,10 +297,16 @@ fn is_binary(bytes: &[u8]) -> bool {
 /// Returns a folder with all paths below it.
 fn list_files(call: &TemplateCall<'_>) -> CallResult {
     let path = call.text(0, "directory")?;
-    let command = format!("find -H {} -print0 2>/dev/null", shlex_quote(&path));
+    // A path that begins with a dash or another sign would be an expression of `find`.
+    let prefix = if path.starts_with('/') { "" } else { "./" };
+    let place = shlex_quote(&format!("{prefix}{path}"));
+    let command = format!("find -H {place} -print0 2>/dev/null");
     let found = probe(call, command, Domain::All)?;
     let all = String::from_utf8_lossy(&found.stdout).into_owned();
-    let mut paths: Vec<&str> = all.split('\0').filter(|it| !it.is_empty()).collect();
+    let found = all.split('\0').filter(|it| !it.is_empty());
+    let mut paths: Vec<&str> = found
+        .map(|it| it.strip_prefix(prefix).unwrap_or(it))
+        .collect();
     if paths.is_empty() {
         paths.push(&path);
     }

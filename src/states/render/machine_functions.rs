@@ -63,8 +63,12 @@ pub(super) const FUNCTIONS: &[(&str, MachineFn)] = &[
     }),
     ("environ.item", environ_item),
     ("sysctl.get", |call| {
-        let name = shlex_quote(&call.text(0, "name")?);
-        let found = probe(call, format!("sysctl -n {name}"), Domain::All)?;
+        let name = call.text(0, "name")?;
+        if name.contains('=') {
+            return Err(call.fail("the name of the parameter has a `=`, which would set it"));
+        }
+        let name = shlex_quote(&name);
+        let found = probe(call, format!("sysctl -n -- {name}"), Domain::All)?;
         Ok(text(&found.stdout))
     }),
     ("user.list_groups", |call| {

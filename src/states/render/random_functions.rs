@@ -78,7 +78,7 @@ pub(super) const FILTERS: &[(&str, RandomFn)] = &[
     ("random_shuffle", shuffle),
     ("random_str", |call| {
         let length = usize::try_from(call.int_or(0, "size", 32)?).unwrap_or(0);
-        let characters = format!("{}+/", LETTERS_AND_DIGITS);
+        let characters = format!("{LETTERS_AND_DIGITS}+/");
         draw_from(call, &characters.chars().collect::<Vec<_>>(), length)
     }),
 ];
@@ -188,7 +188,7 @@ fn chosen(call: &TemplateCall<'_>, size: Option<usize>, seed: Option<&Value>) ->
     };
     let mut taken = Vec::with_capacity(size);
     if items.len() <= pool_size(size) {
-        let mut pool = items.to_vec();
+        let mut pool = items.clone();
         for place in 0..size {
             let last = items.len() - place - 1;
             taken.push(pool.swap_remove(index(last + 1)));
@@ -218,15 +218,15 @@ fn pool_size(size: usize) -> usize {
 enum NumberSource {
     Drawn(Draws),
     /// The numbers that Python gives for a seed.
-    Seeded(MersenneTwister),
+    Seeded(Box<MersenneTwister>),
 }
 
 impl NumberSource {
     fn seeded(seed: &Value) -> Self {
-        Self::Seeded(match seed.reveal() {
+        Self::Seeded(Box::new(match seed.reveal() {
             Value::Int(seed) => MersenneTwister::from_number(seed.unsigned_abs()),
             other => MersenneTwister::from_text(&other.to_string()),
-        })
+        }))
     }
 
     /// Draws a number below `end`, which must not be 0.

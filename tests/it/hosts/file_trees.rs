@@ -130,13 +130,22 @@ fn the_home_folder_of_nobody_is_mirrored_into() {
     over(&env, &sshd, 1, &["put", "--mirror", "site", &below]).succeeds();
 }
 
-/// Ends all processes that descend from a process.
-fn end_descendants(process: u32) {
+/// Returns all processes that descend from a process, parents first.
+fn descendants(process: u32) -> Vec<u32> {
     let children = format!("/proc/{process}/task/{process}/children");
     let children = fs::read_to_string(children).unwrap_or_default();
+    let mut found = Vec::new();
     for child in children.split_whitespace() {
         let child: u32 = child.parse().unwrap();
-        end_descendants(child);
+        found.push(child);
+        found.extend(descendants(child));
+    }
+    found
+}
+
+/// Ends all processes that descend from a process. Parents end first, so that none reports the end of its child.
+fn end_descendants(process: u32) {
+    for child in descendants(process) {
         let child = nix::unistd::Pid::from_raw(i32::try_from(child).unwrap());
         nix::sys::signal::kill(child, nix::sys::signal::Signal::SIGKILL).ok();
     }

@@ -60,7 +60,7 @@ pub(super) fn place(env: &TestEnv, path: &str, odd: Odd) -> Option<UnixListener>
         Odd::Folder => fs::create_dir(&path).unwrap(),
         Odd::Socket => {
             // The path of a socket is short.
-            let short = tempfile::tempdir().unwrap();
+            let short = tempfile::tempdir_in(env.work().ancestors().nth(2).unwrap()).unwrap();
             let listener = UnixListener::bind(short.path().join("s")).unwrap();
             fs::rename(short.path().join("s"), &path).unwrap();
             return Some(listener);

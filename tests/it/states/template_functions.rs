@@ -246,3 +246,31 @@ fn files_are_read_with_the_answers_of_salt() {
         "does not exist on the host",
     );
 }
+
+#[test]
+fn names_of_files_and_parameters_are_no_options_of_programs() {
+    let env = TestEnv::new();
+    env.write("home-file", "kept");
+    let home = env.work().parent().unwrap().join("home");
+    fs::write(home.join("kept"), "kept").unwrap();
+    check(
+        &env,
+        &[
+            ("'-delete' | list_files", json!(["-delete"])),
+            (
+                "'FOLDER/home-file' | list_files",
+                json!(["FOLDER/home-file"]),
+            ),
+            (
+                "'xxb' | check_whitelist_blacklist(whitelist=['a|b'])",
+                json!(false),
+            ),
+        ],
+    );
+    assert_eq!(fs::read_to_string(home.join("kept")).unwrap(), "kept");
+    refused(
+        &env,
+        "salt['sysctl.get']('kernel.hostname=changed')",
+        "the name of the parameter has a `=`, which would set it",
+    );
+}

@@ -222,3 +222,20 @@ fn a_file_that_is_not_python_is_refused_with_its_line() {
     env.write("tasks.yaml", "tasks: {import: 'true'}\n");
     assert_eq!(env.unfurl(["task", "-l"]).succeeds().stdout, "import\n");
 }
+
+#[test]
+fn functions_of_other_modules_and_calls_without_arguments_are_marked() {
+    requires!("python3");
+    let env = TestEnv::new();
+    env.write(
+        "fabfile.py",
+        "from os.path import exists\nfrom fabric.contrib.files import append\nfrom fabric.api import *\n\n\
+         @task\ndef a():\n    if exists('/x'):\n        run('y')\n\n@task\ndef b():\n    append('/etc/f')\n",
+    );
+    let run = env.unfurl(["task", "import", "fabfile.py"]);
+    assert!(!env.read("tasks.yaml").contains("test -e"), "{run}");
+    assert!(
+        run.stdout.contains("`text` of `append` is missing"),
+        "{run}"
+    );
+}

@@ -12,6 +12,9 @@ CONTRIB = {
     "rsync_project": ("remote_dir", "local_dir", "exclude", "delete", "extra_opts", "ssh_opts", "capture", "upload"),
     "confirm": ("question", "default"),
 }
+# The number of parameters that have no default.
+REQUIRED = {"exists": 1, "is_link": 1, "contains": 2, "append": 2, "sed": 3, "upload_template": 2, "rsync_project": 1,
+            "confirm": 1}
 # The counterparts of functions that are not translated.
 INSTEAD = {
     "comment": "use a state file with `file.comment`",
@@ -35,6 +38,7 @@ class Contrib:
         name = (call_name(node) or "").rpartition(".")
         owner = name[0].rpartition(".")[2]
         is_known = owner in ("", "files", "console", "project") and name[2] not in self.functions
+        is_known = is_known and (owner or name[2] not in self.foreign)
         return name[2] if is_known and (name[2] in CONTRIB or name[2] in INSTEAD) else None
 
     def parameters(self, name, call):
@@ -48,6 +52,9 @@ class Contrib:
         if unknown or len(arguments) > len(names):
             raise Unknown(call, f"`{unknown[0] or '**'}` of `{name}` has no counterpart" if unknown
                           else "its arguments have no counterpart")
+        missing = [key for key in names[:REQUIRED[name]] if key not in given]
+        if missing:
+            raise Unknown(call, f"`{missing[0]}` of `{name}` is missing")
         return given
 
     def set_flag(self, given, key, default=False):
@@ -195,6 +202,8 @@ class Contrib:
         if "exclude" in given:
             excluded = self.constant(given["exclude"])
             excluded = [excluded] if isinstance(excluded, str) else excluded
+            if not isinstance(excluded, (list, tuple)) or not all(isinstance(item, str) for item in excluded):
+                raise Unknown(call, "`exclude` is no list of texts")
             words.extend("--exclude " + self.literal(shlex.quote(item)) for item in excluded)
         if "extra_opts" in given:
             words.append(self.text(given["extra_opts"]))

@@ -17,6 +17,9 @@ class Translator(Values, Contrib, Module, Tasks, Steps, Blocks):
         self.tasks = {}
         self.comments = []
         self.functions = {node.name: node for node in self.tree.body if isinstance(node, ast.FunctionDef)}
+        # Names that come from other modules than those of Fabric.
+        self.foreign = {alias.asname or alias.name for node in self.tree.body if isinstance(node, ast.ImportFrom)
+                        and (node.module or "").partition(".")[0] not in ("fabric", "patchwork") for alias in node.names}
         self.second = any(
             isinstance(node, ast.ImportFrom) and node.module in ("fabric", "fabric.tasks", "invoke")
             and any(name.name in ("task", "Connection", "SerialGroup", "ThreadingGroup", "Group") for name in node.names)

@@ -294,7 +294,13 @@ fn extraction_steps(
     let touched = || [Domain::Path(extraction.folder.clone())];
     if let Some(sum) = sum {
         let test = checksum_test(sum, &extraction.archive);
-        let text = format!("{test} || exit {EXIT_CHECKSUM_MISMATCH}");
+        // A download that is wrong is fetched again by the next run.
+        let removal = if source.is_local {
+            String::new()
+        } else {
+            format!("rm -f -- {}; ", quote_word(&extraction.archive))
+        };
+        let text = format!("{test} || {{ {removal}exit {EXIT_CHECKSUM_MISMATCH}; }}");
         steps.push(run_change(text, touched()));
     }
     if let Some(check) = signature_check(call)?.filter(|_| !source.is_local) {

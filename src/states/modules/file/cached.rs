@@ -3,7 +3,7 @@
 use super::plan::{FilePlan, file_name, normalize_path, parent, resolve_links, target_fact};
 use super::source::{Checksum, FetchFrom, FileSource, SelectedSource, fetch_steps, file_checksum};
 use super::source_hash::expected_checksum;
-use crate::host::change::ModeAndOwner;
+use crate::host::change::{Change, ModeAndOwner};
 use crate::states::modules::decision::{
     act, done, failure, old_new, require_facts, single_change, unchanged,
 };
@@ -30,6 +30,10 @@ fn cache_path(call: &StateCall<'_>, source: &FileSource) -> Result<Option<String
             let path = address
                 .split_once("://")
                 .map_or(&**address, |(_, path)| path);
+            // Credentials before the name of the host are no part of the path.
+            let (host, rest) = path.split_once('/').unwrap_or((path, ""));
+            let host = host.rsplit('@').next().unwrap_or_default();
+            let path = format!("{host}/{rest}");
             let below = normalize_path(&format!("/{own_env}/{path}"));
             Some(format!("{CACHE_DIR}/extrn_files{below}"))
         }
@@ -43,7 +47,7 @@ struct CachedFile {
     path: String,
     /// The checksum that the state gives.
     sum: Option<Checksum>,
-    /// Whether the checksum is enforced.
+    /// True if the checksum is enforced.
     verifies: bool,
 }
 
@@ -132,38 +136,7 @@ fn update_copy(
 ) -> Result<StateDecision, Halt> {
     let folder = file_change::folders(parent(&file.path), ModeAndOwner::default());
     match &file.source {
-        FileSource::Tree(written) => {
-            let roots = &call.context.roots;
-            let read = match call.text("saltenv")? {
-                Some(env) => roots.within(&env).read(written)?,
-                None => roots.read(written)?,
-            };
-            let Some(bytes) = read else {
-                return failure(format!(
-                    "Failed to cache {}, check minion log for more information",
-                    call.name
-                ));
-            };
-            let new = hex_digest(file.algorithm(), &bytes).unwrap_or_default();
-            if let Some(sum) = file.enforced_sum().filter(|sum| sum.digits != new) {
-                return refuse(format!(
-                    "Specified {} checksum for {} ({}) does not match actual checksum ({new})",
-                    sum.algorithm, call.name, sum.digits
-                ));
-            }
-            let plan = FilePlan {
-                test: StateOutcome::default(),
-                apply: file.outcome(old.as_deref(), &new),
-                steps: if old.as_ref() == Some(&new) {
-                    Vec::new()
-                } else {
-                    let write =
-                        file_change::write(&file.path, bytes.to_vec(), ModeAndOwner::default());
-                    vec![folder, write]
-                },
-            };
-            Ok(plan.into_decision(call.mode))
-        }
+        FileSource::Tree(written) => tree_copy(call, &file, written, old.as_deref(), folder),
         FileSource::Web(address) => {
             if let Some(sum) = file.enforced_sum()
                 && old.as_ref() == Some(&sum.digits)
@@ -185,6 +158,45 @@ fn update_copy(
         }
         FileSource::Machine(_) => unchanged(""),
     }
+}
+
+/// Returns the decision about a copy of a file of the state tree. `folder` makes the folder of the copy.
+fn tree_copy(
+    call: &StateCall<'_>,
+    file: &CachedFile,
+    written: &str,
+    old: Option<&str>,
+    folder: Change,
+) -> Result<StateDecision, Halt> {
+    let roots = &call.context.roots;
+    let read = match call.text("saltenv")? {
+        Some(env) => roots.within(&env).read(written)?,
+        None => roots.read(written)?,
+    };
+    let Some(bytes) = read else {
+        return failure(format!(
+            "Failed to cache {}, check minion log for more information",
+            call.name
+        ));
+    };
+    let new = hex_digest(file.algorithm(), &bytes).unwrap_or_default();
+    if let Some(sum) = file.enforced_sum().filter(|sum| sum.digits != new) {
+        return refuse(format!(
+            "Specified {} checksum for {} ({}) does not match actual checksum ({new})",
+            sum.algorithm, call.name, sum.digits
+        ));
+    }
+    let plan = FilePlan {
+        test: StateOutcome::default(),
+        apply: file.outcome(old, &new),
+        steps: if old == Some(&new) {
+            Vec::new()
+        } else {
+            let write = file_change::write(&file.path, bytes.to_vec(), ModeAndOwner::default());
+            vec![folder, write]
+        },
+    };
+    Ok(plan.into_decision(call.mode))
 }
 
 /// Decides for a file of the machine: only its presence and its checksum count.

@@ -103,7 +103,7 @@ fn flags_decision(
     })
 }
 
-/// Returns the change that sets the flags. It prints them as they were, and as they are then.
+/// Returns the change that sets the flags, and that prints them as they were, and as they are then.
 fn flags_change(path: &str, desired: &str) -> Change {
     let word = force_quote_word(path);
     let flags: Vec<String> = FLAGS.chars().map(String::from).collect();

@@ -13,8 +13,8 @@ use crate::value::Value;
 /// A signature to verify before a file is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::states::modules) struct SignatureCheck {
-    /// The definition of the shell function `verify`, which takes the path of the file. It prints why a signature is
-    /// not accepted.
+    /// The definition of the shell function `verify`, which takes the path of the file and prints why a
+    /// signature is not accepted.
     function: String,
 }
 
@@ -68,9 +68,11 @@ impl SignatureCheck {
                  d=$(mktemp -d) || return 1\n\
                  {fetch}s=$(LC_ALL=C gpg --status-fd 1 --no-tty --batch{options} --verify {signature}\"$1\" 2>/dev/null </dev/null)\n\
                  rm -rf -- \"$d\"\n\
-                 r= g=' ' p=\n\
-                 while read -r m w x; do case $w in NEWSIG) p=;; VALIDSIG) p=${{x##* }};; \
-                 TRUST_*) r=y; [ -z \"$p\" ] || g=\"$g$p \"; p=;; esac; done <<END_OF_STATUS\n\
+                 r= g=' ' p= b=\n\
+                 while read -r m w x; do case $w in NEWSIG) p= b=;; \
+                 REVKEYSIG|EXPKEYSIG|EXPSIG|BADSIG|ERRSIG|KEYREVOKED) b=y;; \
+                 VALIDSIG) p=${{x##* }};; TRUST_NEVER) p=;; \
+                 TRUST_*) [ -n \"$b\" ] || {{ r=y; [ -z \"$p\" ] || g=\"$g$p \"; }}; p=;; esac; done <<END_OF_STATUS\n\
                  $s\nEND_OF_STATUS\n\
                  {judge}}}\n"
             ),

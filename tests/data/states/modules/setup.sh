@@ -209,5 +209,6 @@ dpkg-deb -b fetched fetched_1.0_all.deb >/dev/null
   cat fetched/DEBIAN/control
   printf 'Filename: ./fetched_1.0_all.deb\nSize: %s\nSHA256: %s\n' "$(stat -c %s fetched_1.0_all.deb)" "$(sha256sum <fetched_1.0_all.deb | cut -d' ' -f1)"
 } >Packages
-echo 'deb [trusted=yes] copy:/srv/repository ./' >/etc/apt/sources.list.d/fetched.list
+# The space at the end is that with which Salt writes all files of sources.
+echo 'deb [trusted=yes] copy:/srv/repository ./ ' >/etc/apt/sources.list.d/fetched.list
 apt-get -qq update -o Dir::Etc::sourcelist=/etc/apt/sources.list.d/fetched.list -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0
