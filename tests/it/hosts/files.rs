@@ -94,7 +94,7 @@ async fn there_and_back(sshd: &Sshd, host: &Destination, size: usize) {
 fn a_large_file_goes_there_and_comes_back_whole() {
     requires!("sshd");
     let sshd = Sshd::start();
-    pooled(async |_| there_and_back(&sshd, &sshd.host(), 100_000_000).await);
+    pooled(async |_| Box::pin(there_and_back(&sshd, &sshd.host(), 100_000_000)).await);
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn a_host_without_sftp_takes_and_gives_files_as_well() {
     requires!("sshd");
     let [_, without, _] = servers();
     pooled(async |_| {
-        there_and_back(&without, &without.host(), 3_000_001).await;
-        there_and_back(&without, &without.host(), 0).await;
+        Box::pin(there_and_back(&without, &without.host(), 3_000_001)).await;
+        Box::pin(there_and_back(&without, &without.host(), 0)).await;
     });
 }
 

@@ -41,6 +41,7 @@ fn refused(env: &TestEnv, expression: &str, message: &str) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the table of answers is long")]
 fn commands_run_with_the_outputs_and_arguments_of_salt() {
     let env = TestEnv::new();
     check(
@@ -154,9 +155,10 @@ fn commands_that_salt_cannot_start_are_errors() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "the table of answers is long")]
 fn files_are_read_with_the_answers_of_salt() {
     let env = TestEnv::new();
-    let folder = env.work().to_path_buf();
+    let folder = env.work();
     fs::write(folder.join("text"), "#root\nb\n").unwrap();
     fs::write(folder.join("empty"), "").unwrap();
     fs::write(folder.join("binary"), [0, 1, 2]).unwrap();
