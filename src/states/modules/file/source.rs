@@ -1,6 +1,6 @@
 //! Sources of file content: the state tree, the machine, or a download.
 //!
-//! [`select_source`] picks the source, [`expected_checksum`] resolves its hash, and [`source_texts`]
+//! [`select_source`] picks the source, `expected_checksum` in `source_hash.rs` resolves its hash, and [`source_texts`]
 //! renders templates. Downloads are commands that the machine runs.
 
 use std::sync::Arc;
