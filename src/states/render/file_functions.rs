@@ -1,7 +1,7 @@
 //! Template functions (`salt['file.…']`) and filters that read files of the machine.
 
 use super::call::{CallResult, TemplateCall};
-use super::file_system_functions::glob_word;
+use super::file_system_functions::{glob_word, paths_below};
 use super::machine_functions::{account, entry, expanded, probe, text};
 use crate::host::fact::{Domain, FileKind, FileStat};
 use crate::states::Halt;
@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[(&str, FileFn)] = &[
     }),
     ("file.path_exists_glob", |call| {
         let path = call.text(0, "path")?;
-        let command = format!("ls -d {} >/dev/null 2>&1", glob_word(&path));
+        let command = format!("ls -d -- {} >/dev/null 2>&1", glob_word(&path));
         let found = probe(call, command, Domain::All)?;
         Ok((found.code == 0).into())
     }),
@@ -297,20 +297,10 @@ fn is_binary(bytes: &[u8]) -> bool {
 /// Returns a folder with all paths below it.
 fn list_files(call: &TemplateCall<'_>) -> CallResult {
     let path = call.text(0, "directory")?;
-    // A path that begins with a dash or another sign would be an expression of `find`.
-    let prefix = if path.starts_with('/') { "" } else { "./" };
-    let place = shlex_quote(&format!("{prefix}{path}"));
-    let command = format!("find -H {place} -print0 2>/dev/null");
-    let found = probe(call, command, Domain::All)?;
-    let all = String::from_utf8_lossy(&found.stdout).into_owned();
-    let found = all.split('\0').filter(|it| !it.is_empty());
-    let mut paths: Vec<&str> = found
-        .map(|it| it.strip_prefix(prefix).unwrap_or(it))
-        .collect();
+    let mut paths = paths_below(call, &path, shlex_quote, "")?;
     if paths.is_empty() {
-        paths.push(&path);
+        paths.push(path);
     }
-    paths.sort_unstable();
     Ok(Value::list(paths.into_iter().map(Value::from)))
 }
 

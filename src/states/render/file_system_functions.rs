@@ -51,19 +51,41 @@ fn find(call: &TemplateCall<'_>) -> CallResult {
         }
     }
     // As in Python, a link that is the path itself is followed, and types are those of what links lead to.
-    let command = format!("find -H {}{tests} -print0 2>/dev/null", glob_word(&path));
-    let found = probe(call, command, Domain::All)?;
-    let text = String::from_utf8_lossy(&found.stdout);
-    let fits = |path: &&str| {
+    let mut paths = paths_below(call, &path, glob_word, &tests)?;
+    let fits = |path: &String| {
         let name = path.rsplit('/').next().unwrap_or_default();
         patterns
             .iter()
             .all(|pattern| pattern.is_match(name).unwrap_or(false))
     };
-    let mut paths: Vec<&str> = text.split('\0').filter(|it| !it.is_empty()).collect();
     paths.retain(fits);
-    paths.sort_unstable();
     Ok(Value::list(paths.into_iter().map(Value::from)))
+}
+
+/// Returns a path and those below it that pass the tests of `find`, sorted. `quote` makes a word of the path for the
+/// shell.
+pub(super) fn paths_below(
+    call: &TemplateCall<'_>,
+    path: &str,
+    quote: fn(&str) -> String,
+    tests: &str,
+) -> Result<Vec<String>, Halt> {
+    // A path that begins with a dash or another sign would be an expression of `find`.
+    let prefix = if path.starts_with(['/', '~']) {
+        ""
+    } else {
+        "./"
+    };
+    let word = quote(&format!("{prefix}{path}"));
+    let command = format!("find -H {word}{tests} -print0 2>/dev/null");
+    let found = probe(call, command, Domain::All)?;
+    let text = String::from_utf8_lossy(&found.stdout);
+    let found = text.split('\0').filter(|it| !it.is_empty());
+    let mut paths: Vec<String> = found
+        .map(|it| it.strip_prefix(prefix).unwrap_or(it).to_owned())
+        .collect();
+    paths.sort_unstable();
+    Ok(paths)
 }
 
 /// Returns the test for one of several types.

@@ -14,7 +14,7 @@ use super::{
     machine_functions, network_functions, random_functions, tree_functions,
 };
 use crate::states::grains::SALT_VERSION;
-use crate::states::{BASE_ENV, refuse};
+use crate::states::{BASE_ENV, Halt, refuse};
 use crate::text::Glob;
 use crate::value::{Map, Value};
 
@@ -115,24 +115,11 @@ const FUNCTIONS: &[(&str, TemplateFn)] = &[
             String::from_utf8_lossy(&bytes).into_owned().into()
         }))
     }),
-    ("slsutil.file_exists", |call| {
-        let found = call.roots(1, BASE_ENV).read(&call.text(0, "path")?);
-        Ok(found.map_err(|error| call.fail(error))?.is_some().into())
-    }),
+    ("slsutil.file_exists", |call| Ok(has_file(call)?.into())),
     ("slsutil.path_exists", |call| {
-        let path = call.text(0, "path")?;
-        let roots = call.roots(1, BASE_ENV);
-        let is_file = roots
-            .read(&path)
-            .map_err(|error| call.fail(error))?
-            .is_some();
-        let below = roots.list(&path).map_err(|error| call.fail(error))?;
-        Ok((is_file || !below.is_empty()).into())
+        Ok((has_file(call)? || has_folder(call)?).into())
     }),
-    ("slsutil.dir_exists", |call| {
-        let found = call.roots(1, BASE_ENV).list(&call.text(0, "path")?);
-        Ok((!found.map_err(|error| call.fail(error))?.is_empty()).into())
-    }),
+    ("slsutil.dir_exists", |call| Ok(has_folder(call)?.into())),
     ("match.glob", |call| {
         let id = call.text_or(1, "minion_id", &call.vars.id);
         Ok(Glob::new(&call.text(0, "tgt")?).matches(&id).into())
@@ -186,6 +173,18 @@ fn unknown_function(name: &str, known: &[&str]) -> String {
             near.join(", ")
         )
     }
+}
+
+/// Returns true if the state tree has a file at a path.
+fn has_file(call: &TemplateCall<'_>) -> Result<bool, Halt> {
+    let found = call.roots(1, BASE_ENV).read(&call.text(0, "path")?);
+    Ok(found.map_err(|error| call.fail(error))?.is_some())
+}
+
+/// Returns true if the state tree has a file below a path.
+fn has_folder(call: &TemplateCall<'_>) -> Result<bool, Halt> {
+    let found = call.roots(1, BASE_ENV).list(&call.text(0, "path")?);
+    Ok(!found.map_err(|error| call.fail(error))?.is_empty())
 }
 
 /// Returns a grain at a path, or a default.

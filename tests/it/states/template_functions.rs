@@ -259,6 +259,7 @@ fn names_of_files_and_parameters_are_no_options_of_programs() {
         &env,
         &[
             ("'-delete' | list_files", json!(["-delete"])),
+            ("salt['file.find']('-delete')", json!([])),
             (
                 "'FOLDER/home-file' | list_files",
                 json!(["FOLDER/home-file"]),
