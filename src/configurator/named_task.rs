@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::result_template::apply_result_template;
 use super::shell_run::never_started;
-use super::task_file::TaskFile;
+use super::task_file::{TaskFile, describe_first_problem};
 use super::template::error_outcome;
 use crate::expr::{Error, LocalContext};
 use crate::host::{Action, ActionRequest, ActionResult, Exit};
@@ -215,7 +215,7 @@ impl TaskExecution {
     fn begin(task: &TaskView<'_>) -> Result<Self, Error> {
         let invocation = TaskInvocation::from_inputs(task)?;
         let file = read_task_file(task).map_err(input_error)?;
-        if task.input(FILES_INPUT)? != Some(Value::from(file.digests.clone())) {
+        if task.input(FILES_INPUT)? != Some(Value::from(file.digests)) {
             return Err(input_error(
                 "the file with the task has changed since the job began",
             ));
@@ -239,7 +239,7 @@ impl TaskExecution {
             || invocation.call.task.clone(),
             |task| task.name.to_string(),
         );
-        let engine = TaskEngine::new(file.tasks.clone(), &[], options, services);
+        let engine = TaskEngine::new(file.tasks, &[], options, services);
         let mut engine = engine.map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
             input_error(problems.join("; "))
@@ -248,7 +248,8 @@ impl TaskExecution {
         called.map_err(|problem| input_error(problem.to_string()))?;
         let problems = engine.check();
         if problems.has_errors() {
-            return Err(input_error(file.describe(&problems)));
+            let why = describe_first_problem(&problems, &file.sources, &file.path);
+            return Err(input_error(why));
         }
         Ok(Self {
             name,

@@ -27,8 +27,8 @@ impl TagReader for ContextTags<'_> {
 #[derive(Debug)]
 pub(super) struct TaskFile {
     pub(super) tasks: Tasks,
-    path: PathBuf,
-    sources: Sources,
+    pub(super) path: PathBuf,
+    pub(super) sources: Sources,
     /// The digest of each file by its path within the project.
     pub(super) digests: Map,
 }
@@ -72,11 +72,6 @@ impl TaskFile {
             digests: seen.into_inner().into_iter().filter_map(digest).collect(),
         })
     }
-
-    /// Returns the description of the first of some problems in the tasks, with its position.
-    pub(super) fn describe(&self, problems: &Diagnostics) -> String {
-        describe_first_problem(problems, &self.sources, &self.path)
-    }
 }
 
 fn find_named(
@@ -118,7 +113,11 @@ fn find_in_folder(local_context: &dyn LocalContext, folder: &Path) -> Option<Pat
 }
 
 /// Returns the first problem of a file with its position, and the number of others.
-fn describe_first_problem(problems: &Diagnostics, sources: &Sources, file: &Path) -> String {
+pub(super) fn describe_first_problem(
+    problems: &Diagnostics,
+    sources: &Sources,
+    file: &Path,
+) -> String {
     let Some(first) = problems.iter().next() else {
         return format!("`{}` cannot be read", file.display());
     };

@@ -13,6 +13,22 @@ macro_rules! temporary_folders {
     };
 }
 
+/// The beginning of a shell function that reads files: their paths become its arguments, and their indices the words of
+/// `_n`. A file that does not exist or cannot be read is reported instead.
+macro_rules! keep_readable_files {
+    () => {
+        r#"_i=$1 _n=; shift
+for _p do
+shift
+if [ ! -f "$_p" ]; then p "a$_i"
+elif [ ! -r "$_p" ]; then p "u$_i"
+else set -- "$@" "$_p"; _n="$_n $_i"; fi
+_i=$((_i + 1))
+done
+"#
+    };
+}
+
 /// The base of all scripts: the locale of messages, the cleanup of temporary files, and the
 /// functions that report results.
 ///
@@ -117,7 +133,8 @@ _w=${_w#* gid=}; Z=$_id:${_w%%[!0-9]*}
 /// file contents; `T` lists folders. Each takes the index of its first fact first. The contents of a
 /// file end with the word `B`, which no file can contain: each script has its own. One program prints the contents of
 /// several files, and a file with that word after each of them. `X` is the limit of bytes of a file.
-pub(super) const READS: &str = r#"F='%f %u %g %s %Y %U:%G'
+pub(super) const READS: &str = concat!(
+    r#"F='%f %u %g %s %Y %U:%G'
 B() {
 command -v stat >/dev/null 2>&1 || { echo 'the program `stat` is not installed' >&2; exit 1; }
 B=$1 X=$2; p "b$1"
@@ -155,15 +172,9 @@ shift
 done
 }
 H() {
-_i=$1 _n=; shift
-for _p do
-shift
-if [ ! -f "$_p" ]; then p "a$_i"
-elif [ ! -r "$_p" ]; then p "u$_i"
-else set -- "$@" "$_p"; _n="$_n $_i"; fi
-_i=$((_i + 1))
-done
-[ $# -gt 0 ] || return 0
+"#,
+    keep_readable_files!(),
+    r#"[ $# -gt 0 ] || return 0
 p "h$_n"; sha256sum -- "$@" 2>/dev/null; _c=$?; printf '\0'
 [ $_c -ne 0 ] || return 0
 for _i in $_n; do J "$_i" "$1"; shift; done
@@ -174,14 +185,9 @@ elif [ ! -r "$2" ]; then p "u$1"
 else p "h$1"; { sha256sum || shasum -a 256 || openssl dgst -r -sha256; } 2>/dev/null <"$2"; printf '\0'; fi
 }
 C() {
-_i=$1 _n= _w=1; shift
-for _p do
-shift
-if [ ! -f "$_p" ]; then p "a$_i"
-elif [ ! -r "$_p" ]; then p "u$_i"
-else set -- "$@" "$_p"; _n="$_n $_i"; fi
-_i=$((_i + 1))
-done
+"#,
+    keep_readable_files!(),
+    r#"_w=1
 if [ $# -gt 2 ] && m && printf '%s\0' "$B" >"$_T.i" && head -qc 1 "$_T.i" >/dev/null 2>&1; then
 for _p do shift; set -- "$@" "$_p" "$_T.i"; done
 _w=2; p "C$_n"
@@ -207,7 +213,8 @@ printf "%s\0" "$@"
 for _p do if [ -L "$_p" ]; then readlink -- "$_p"; printf "\0"; fi; done
 }
 n "$@" || for _p do n "$_p"; done'
-"#;
+"#
+);
 
 /// The functions that make changes.
 ///

@@ -263,7 +263,7 @@ class Values:
         return self.expression(node, True)
 
     def is_join(self, node):
-        """Whether an expression joins paths."""
+        """True if an expression joins paths."""
         name = call_name(node) if isinstance(node, ast.Call) and node.args and not node.keywords else None
         return name in ("os.path.join", "path.join", "join") and name not in self.functions
 

@@ -11,9 +11,7 @@ use crate::host::fact::{Domain, FileStat};
 use crate::states::modules::decision::{
     act_on_outputs, done, failure, run_change, run_probe, single_change, text_list, unchanged,
 };
-use crate::states::modules::file::{
-    Checksum, FileSource, SelectedSource, SignatureCheck, expected_checksum,
-};
+use crate::states::modules::file::{Checksum, SelectedSource, SignatureCheck, expected_checksum};
 use crate::states::modules::file_change;
 use crate::states::modules::pkg::download_command;
 use crate::states::{
@@ -237,12 +235,8 @@ fn archive_checksum(call: &StateCall<'_>, facts: &FactCache) -> Result<Option<Ch
     if call.flag("skip_verify", false) {
         return Ok(None);
     }
-    let written = call.required("source")?;
-    let picked = SelectedSource {
-        source: FileSource::parse(&written),
-        hash: call.non_empty_text("source_hash")?,
-        written,
-    };
+    let hash = call.non_empty_text("source_hash")?;
+    let picked = SelectedSource::new(call.required("source")?, hash);
     expected_checksum(call, &picked, &picked.written, facts)
 }
 
@@ -293,17 +287,12 @@ fn extraction_steps(
     }
     let touched = || [Domain::Path(extraction.folder.clone())];
     if let Some(sum) = sum {
-        let test = checksum_test(sum, &extraction.archive);
-        // A download that is wrong is fetched again by the next run.
-        let removal = if source.is_local {
-            String::new()
-        } else {
-            format!("rm -f -- {}; ", quote_word(&extraction.archive))
-        };
-        let text = format!("{test} || {{ {removal}exit {EXIT_CHECKSUM_MISMATCH}; }}");
+        let text = checksum_command(sum, &extraction.archive, source);
         steps.push(run_change(text, touched()));
     }
-    if let Some(check) = signature_check(call)?.filter(|_| !source.is_local) {
+    if !source.is_local
+        && let Some(check) = signature_check(call)?
+    {
         let text = check.commands(&quote_word(&extraction.archive));
         steps.push(run_change(text, touched()));
     }
@@ -469,6 +458,18 @@ fn resolve_source(
         path,
         is_local: false,
     }))
+}
+
+/// Returns the command that fails unless an archive has its checksum. A download that is wrong is removed, so that the
+/// next run fetches it again.
+fn checksum_command(sum: &Checksum, path: &str, source: &ArchiveSource) -> String {
+    let removal = if source.is_local {
+        String::new()
+    } else {
+        format!("rm -f -- {}; ", quote_word(path))
+    };
+    let test = checksum_test(sum, path);
+    format!("{test} || {{ {removal}exit {EXIT_CHECKSUM_MISMATCH}; }}")
 }
 
 /// Returns the test of a shell whether an archive has a checksum.

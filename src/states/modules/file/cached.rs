@@ -80,25 +80,25 @@ impl CachedFile {
 /// Decides `file.cached`: keeps a copy of a file of the state tree or of a download on the machine.
 pub(super) fn cached(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
     let name = call.name;
-    let source = FileSource::parse(name);
-    let picked = SelectedSource {
-        written: name.to_owned(),
-        source: source.clone(),
-        hash: call.non_empty_text("source_hash")?,
-    };
+    let picked = SelectedSource::new(name.to_owned(), call.non_empty_text("source_hash")?);
     let verifies = !call.flag("skip_verify", false);
-    let is_web = matches!(source, FileSource::Web(_));
+    let is_web = matches!(picked.source, FileSource::Web(_));
     if is_web && verifies && picked.hash.is_none() && !call.flag("use_etag", false) {
         return failure(format!(
             "Unable to verify upstream hash of source file {name}, please set source_hash or set skip_verify or use_etag to True"
         ));
     }
     let sum = expected_checksum(call, &picked, file_name(name), facts)?;
-    let Some(path) = cache_path(call, &source)? else {
-        return local_file(call, &source, sum.filter(|_| verifies).as_ref(), facts);
+    let Some(path) = cache_path(call, &picked.source)? else {
+        return local_file(
+            call,
+            &picked.source,
+            sum.filter(|_| verifies).as_ref(),
+            facts,
+        );
     };
     let file = CachedFile {
-        source,
+        source: picked.source,
         path,
         sum,
         verifies,

@@ -39,7 +39,6 @@ pub(super) use pattern::{Flags, compile};
 pub(in crate::states) use plan::normalize_path;
 pub(super) use signature::SignatureCheck;
 pub(super) use source::{
-    Checksum, FileSource, SelectedSource, contains_secrets, read_source, render_source,
-    template_context,
+    Checksum, SelectedSource, contains_secrets, read_source, render_source, template_context,
 };
 pub(super) use source_hash::expected_checksum;

@@ -86,21 +86,32 @@ impl SignatureCheck {
     }
 }
 
+/// Returns the command that prints the content of a source; None if the state tree lacks it.
+fn print_command(call: &StateCall<'_>, source: &FileSource) -> Result<Option<String>, Halt> {
+    Ok(match source {
+        FileSource::Tree(path) => {
+            let bytes = call.context.roots.read(path)?;
+            bytes.map(|bytes| format!("printf %s '{}' | base64 -d", base64::encode(&bytes)))
+        }
+        FileSource::Machine(path) => Some(format!("cat -- {}", quote_word(path))),
+        FileSource::Web(address) => Some(format!("{{ {}; }}", download_to_stdout_command(address))),
+    })
+}
+
 /// Returns the commands that bring the signature to the file `sig` of a temporary folder.
 fn fetch_signature(call: &StateCall<'_>, written: &str, lead: &str) -> Result<String, Halt> {
-    let get = match FileSource::parse(written) {
-        FileSource::Tree(path) => match call.context.roots.read(&path)? {
-            Some(bytes) => format!("printf %s '{}' | base64 -d", base64::encode(&bytes)),
-            None => "false".to_owned(),
-        },
-        FileSource::Machine(path) => format!("cat -- {} 2>/dev/null", quote_word(&path)),
-        FileSource::Web(address) => format!("{{ {}; }}", download_to_stdout_command(&address)),
+    let source = FileSource::parse(written);
+    // The message below says that a file is missing.
+    let quiet = match source {
+        FileSource::Machine(_) => " 2>/dev/null",
+        _ => "",
     };
+    let get = print_command(call, &source)?.unwrap_or_else(|| "false".to_owned());
     let missing = quote_word(&format!(
         "{lead}Detached signature file {written} not found"
     ));
     Ok(format!(
-        "{get} >\"$d/sig\" || {{ rm -rf -- \"$d\"; echo {missing} >&2; return 1; }}\n"
+        "{get}{quiet} >\"$d/sig\" || {{ rm -rf -- \"$d\"; echo {missing} >&2; return 1; }}\n"
     ))
 }
 
@@ -145,13 +156,8 @@ pub(super) fn signed_content(
     check: &SignatureCheck,
     facts: &FactCache,
 ) -> Result<Vec<u8>, Halt> {
-    let get = match FileSource::parse(written) {
-        FileSource::Tree(path) => match call.context.roots.read(&path)? {
-            Some(bytes) => format!("printf %s '{}' | base64 -d", base64::encode(&bytes)),
-            None => return refuse(format!("Source hash file {written} not found")),
-        },
-        FileSource::Machine(path) => format!("cat -- {}", quote_word(&path)),
-        FileSource::Web(address) => format!("{{ {}; }}", download_to_stdout_command(&address)),
+    let Some(get) = print_command(call, &FileSource::parse(written))? else {
+        return refuse(format!("Source hash file {written} not found"));
     };
     let missing = quote_word(&format!("Source hash file {written} not found"));
     let text = format!(

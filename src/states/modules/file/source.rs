@@ -16,7 +16,7 @@ use crate::value::{Map, Secrets};
 
 /// A location that content is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::states::modules) enum FileSource {
+pub(super) enum FileSource {
     /// A path in the state tree (`salt://`), perhaps with its environment (`?saltenv=`).
     Tree(String),
     /// A path on the machine (`file://` or no scheme).
@@ -30,9 +30,9 @@ pub(in crate::states::modules) enum FileSource {
 pub(in crate::states::modules) struct SelectedSource {
     /// The address as the state gives it.
     pub(in crate::states::modules) written: String,
-    pub(in crate::states::modules) source: FileSource,
+    pub(super) source: FileSource,
     /// The value of `source_hash` or of the source's own hash, unparsed.
-    pub(in crate::states::modules) hash: Option<String>,
+    pub(super) hash: Option<String>,
 }
 
 /// A checksum: the algorithm and the hex digits in lower case.
@@ -53,9 +53,20 @@ const HASH_ALGORITHMS: [(&str, usize); 6] = [
     ("sha512", 128),
 ];
 
+impl SelectedSource {
+    /// Returns the source at an address, with its checksum as the state gives it.
+    pub(in crate::states::modules) fn new(written: String, hash: Option<String>) -> Self {
+        Self {
+            source: FileSource::parse(&written),
+            written,
+            hash,
+        }
+    }
+}
+
 impl FileSource {
     /// Parses an address. Text without a known scheme is a path on the machine.
-    pub(in crate::states::modules) fn parse(written: &str) -> Self {
+    pub(super) fn parse(written: &str) -> Self {
         if let Some(rest) = written.strip_prefix("salt://") {
             return Self::Tree(rest.trim_start_matches('|').to_owned());
         }
@@ -83,12 +94,7 @@ pub(super) fn select_source(
         return Ok(None);
     };
     let Some(several) = source.as_list() else {
-        let written = source.to_string();
-        return Ok(Some(SelectedSource {
-            source: FileSource::parse(&written),
-            written,
-            hash,
-        }));
+        return Ok(Some(SelectedSource::new(source.to_string(), hash)));
     };
     for one in several {
         let (written, hash) = match one.as_map().and_then(|map| map.first()) {
@@ -96,13 +102,9 @@ pub(super) fn select_source(
             Some((written, _)) => (written.to_string(), hash.clone()),
             None => (one.to_string(), hash.clone()),
         };
-        let source = FileSource::parse(&written);
-        if source_exists(call, &source, facts)? {
-            return Ok(Some(SelectedSource {
-                written,
-                source,
-                hash,
-            }));
+        let picked = SelectedSource::new(written, hash);
+        if source_exists(call, &picked.source, facts)? {
+            return Ok(Some(picked));
         }
     }
     refuse("Unable to manage file: none of the specified sources were found")
@@ -256,7 +258,7 @@ pub(in crate::states::modules) fn read_source(
 }
 
 /// Returns the command that prints the content of a URL.
-pub(in crate::states::modules) fn download_to_stdout_command(address: &str) -> String {
+pub(super) fn download_to_stdout_command(address: &str) -> String {
     let address = force_quote_word(address);
     format!(
         "if command -v curl >/dev/null 2>&1; then curl -fsSL {address}; else wget -q -O - {address}; fi"
