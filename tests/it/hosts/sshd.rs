@@ -110,20 +110,22 @@ impl Sshd {
             child,
             port,
         };
-        sshd.wait_until_it_listens();
+        sshd.wait_until_it_listens(listens.len());
         sshd.trust();
         sshd
     }
 
+    /// Waits until the server listens on all its addresses, which it begins one after the other.
     #[track_caller]
-    fn wait_until_it_listens(&mut self) {
+    fn wait_until_it_listens(&mut self, addresses: usize) {
         let log = self.path("log");
         let log = || fs::read_to_string(&log).unwrap_or_default();
         let what = fmt::from_fn(|f| write!(f, "sshd that listens, after {}", log()));
         wait_for(what, || {
             let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "sshd does not start: {}", log());
-            log().contains("Server listening on").then_some(())
+            let listening = log().matches("Server listening on").count();
+            (listening >= addresses).then_some(())
         });
     }
 
