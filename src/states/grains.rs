@@ -9,7 +9,7 @@ use super::grain_texts::{
     graphics_cards, kernel_parameters, language_and_encoding, resolver, texts,
 };
 use super::probe_sections::{ProbeSections, assignments, sectioned_probe};
-use super::{FactCache, Halt, network};
+use super::{FactCache, Halt, address_names, network};
 use crate::host::fact::{Domain, Fact, Probe};
 use crate::value::{Map, Value};
 
@@ -66,9 +66,16 @@ _s pci; command -v lspci >/dev/null && { echo yes; lspci -vmm; }
 _s transactional; command -v transactional-update
 _s cwd; pwd"#;
 
-/// The facts that [`parse`] reads: the grains probe.
+/// The facts that [`parse`] needs: the grains probe.
 pub fn required_facts() -> Vec<Fact> {
     vec![Fact::Probe(Box::new(grains_probe()))]
+}
+
+/// The facts from which [`parse`] computes all grains, also those that cost a wait for other machines.
+pub fn all_facts() -> Vec<Fact> {
+    let mut facts = required_facts();
+    facts.push(address_names::required_fact());
+    facts
 }
 
 fn grains_probe() -> Probe {
@@ -90,6 +97,11 @@ pub fn parse(facts: &FactCache, id: &str) -> Result<Value, Halt> {
     system(&sections, &mut grains);
     user(&sections, &mut grains);
     salt(id, &mut grains);
+    if facts.has(&address_names::required_fact())
+        && let Ok(names) = address_names::read(facts)
+    {
+        insert(&mut grains, address_names::GRAIN, names);
+    }
     Ok(grains.into())
 }
 

@@ -5,6 +5,7 @@
 //! contacts a host. The module returns the facts it needs and the changes to make, and receives readings and
 //! outputs. State files are read through [`FileRoots`].
 
+mod address_names;
 mod command_args;
 mod compile;
 mod engine;

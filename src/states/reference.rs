@@ -24,6 +24,10 @@ pub const GRAINS: &[(&str, &str)] = &[
     ("fqdn", "the full name of the machine"),
     ("fqdn_ip4", "the IPv4 addresses of the full name"),
     ("fqdn_ip6", "the IPv6 addresses of the full name"),
+    (
+        "fqdns",
+        "the names of all addresses, which are looked up only if a template mentions this grain",
+    ),
     ("gid", "the number of the group that reads the grains"),
     ("gpus", "the graphics cards, if the machine has `lspci`"),
     ("groupname", "the name of the group that reads the grains"),

@@ -66,7 +66,9 @@ impl FactSelector {
 
     fn facts(&self) -> Vec<Fact> {
         match self {
-            Self::Grains | Self::Grain(..) => grains::required_facts(),
+            Self::Grains => grains::all_facts(),
+            Self::Grain(name, _) if name == "fqdns" => grains::all_facts(),
+            Self::Grain(..) => grains::required_facts(),
             Self::Named(fact) => vec![fact.fact()],
         }
     }

@@ -73,7 +73,13 @@ pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResu
             })
         }
         Action::Change(changes) => {
-            let changed = change_script::parse(changes, &bytes, || truncation_exit(output));
+            let mut changed = change_script::parse(changes, &bytes, || truncation_exit(output));
+            // A stop may end a command before the shell that waits for it. The shell then still reports the command.
+            let is_stopped = matches!(output.exit, Exit::Cancelled | Exit::TimedOut);
+            if is_stopped && matches!(changed.exit, Exit::Code(129..)) {
+                changed.outputs.pop();
+                changed.exit = output.exit.clone();
+            }
             ActionResult::Change(ChangeOutput {
                 elapsed: output.elapsed,
                 ..changed

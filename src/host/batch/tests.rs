@@ -509,6 +509,31 @@ fn what_was_acknowledged_is_done_and_the_rest_is_unknown() {
     assert_eq!(changed.exit, output.exit);
 }
 
+#[test]
+fn a_command_that_a_stop_has_ended_is_not_reported_as_failed() {
+    let changes = [
+        Change::Remove { path: "/a".into() },
+        Change::Run(CommandRun::new("sleep 60")),
+    ];
+    let action = Action::Change(changes.to_vec());
+    for (exit, kept) in [
+        (Exit::Cancelled, 1),
+        (Exit::TimedOut, 1),
+        (Exit::Code(0), 2),
+    ] {
+        let output = RunOutput {
+            stdout: CapturedOutput::from_bytes("k0\0r1\0137\00\00\0"),
+            ..RunOutput::not_run(exit.clone())
+        };
+        let ActionResult::Change(changed) = result(&action, &output) else {
+            panic!("changes give changes");
+        };
+        assert_eq!(changed.outputs.len(), kept, "{exit:?}");
+        let expected = if kept == 1 { exit } else { Exit::Code(137) };
+        assert_eq!(changed.exit, expected);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

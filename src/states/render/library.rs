@@ -8,19 +8,22 @@ use super::functions::RENDERER_FUNCTION;
 use super::location_vars::template_location_vars;
 use super::null_context::{null_context, parse_yaml};
 use super::pipe::RenderPipe;
+use super::renderer::asks_for_address_names;
 use super::{
     command_functions, data_filters, date_filters, entry_filters, file_functions, filters,
     functions, ip_filters, random_functions, text_filters,
 };
 use crate::expr::{DocumentRenderer, NullScope, TemplateLibrary};
 use crate::host::fact::Fact;
-use crate::states::{BASE_ENV, FactCache, Halt, split_env};
+use crate::states::{BASE_ENV, FactCache, Halt, address_names, split_env};
 use crate::value::{Map, Value};
 
 /// The renderers of such a text without a first line that names others.
 const USUAL_RENDERERS: &str = "jinja|yaml";
 /// The maximum number of renderings within each other.
 const MAX_DEPTH: usize = 8;
+/// The message of a function that lacks facts. The template is rendered again with them.
+const FACTS_ARE_NEEDED: &str = "facts are needed";
 
 /// The facts available to the current rendering, and the facts it found missing.
 #[derive(Default)]
@@ -93,7 +96,7 @@ impl SaltLibrary {
             Err(Halt::Failed(why)) => Err(why),
             Err(Halt::Needs(needs)) => {
                 lock(&self.template_facts.missing).extend(needs);
-                Err("facts are needed".to_owned())
+                Err(FACTS_ARE_NEEDED.to_owned())
             }
         }
     }
@@ -160,7 +163,18 @@ impl SaltLibrary {
         let bytes = bytes.map_err(|error| error.to_string())?;
         let bytes = bytes.ok_or_else(|| format!("there is no file `{address}`"))?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
+        self.ask_for_address_names(&text)?;
         Ok((split_env(path).0.to_owned(), text))
+    }
+
+    /// Fails if the text of a template mentions the grain `fqdns`, which is not read yet, and notes that it is missing.
+    fn ask_for_address_names(&self, text: &str) -> Result<(), String> {
+        if !asks_for_address_names(text, &self.vars.grains) {
+            return Ok(());
+        }
+        let missing = &self.template_facts.missing;
+        lock(missing).push(address_names::required_fact());
+        Err(FACTS_ARE_NEEDED.to_owned())
     }
 }
 
@@ -209,7 +223,9 @@ impl TemplateLibrary for SaltLibrary {
             .roots
             .read(path)
             .map_err(|error| error.to_string())?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        self.ask_for_address_names(text.as_deref().unwrap_or_default())?;
+        Ok(text)
     }
 
     fn ordered_variables(&self) -> &'static [&'static str] {

@@ -15,8 +15,8 @@ use crate::diagnostic::Diagnostics;
 use crate::expr::{DocumentError, DocumentRenderer, RenderedDocument};
 use crate::host::fact::{Fact, FactReading};
 use crate::states::{
-    BASE_ENV, FactCache, Halt, ModuleContext, RenderTemplate, StateTrees, TemplateRequest, refuse,
-    split_env,
+    BASE_ENV, FactCache, Halt, ModuleContext, RenderTemplate, StateTrees, TemplateRequest,
+    address_names, refuse, split_env,
 };
 use crate::value::{Map, Secrets, Value};
 
@@ -59,6 +59,8 @@ pub struct StateRenderer {
     /// The renderers of documents, by environment.
     documents: Mutex<BTreeMap<Arc<str>, DocumentRenderer>>,
     template_facts: Arc<TemplateFacts>,
+    /// The grain `fqdns`, once a template has mentioned it.
+    address_names: Mutex<Option<Value>>,
     /// The programs of this machine. `None` where state files may not start any.
     programs: Option<Arc<dyn RenderPrograms>>,
 }
@@ -106,6 +108,7 @@ impl StateRenderer {
             documents: Mutex::default(),
             minion: machine,
             template_facts: Arc::default(),
+            address_names: Mutex::default(),
             programs: None,
         }
     }
@@ -122,6 +125,32 @@ impl StateRenderer {
             "the renderers gpg and py work for `unfurl state` and `unfurl drift -H` only, not in an ensemble"
                 .to_owned()
         })
+    }
+
+    /// The grains, with those that a template has asked for.
+    fn grains(&self) -> Value {
+        let grains = &self.minion.grains;
+        match (lock(&self.address_names).clone(), grains.as_map()) {
+            (Some(names), Some(grains)) => {
+                let mut grains = grains.clone();
+                grains.insert(address_names::GRAIN.into(), names);
+                grains.into()
+            }
+            _ => grains.clone(),
+        }
+    }
+
+    /// Reads the grain `fqdns`. A machine whose addresses cannot be looked up has no names.
+    fn read_address_names(&self, facts: &FactCache) -> Result<(), TemplateError> {
+        let names = match address_names::read(facts) {
+            Ok(names) => names,
+            Err(Halt::Needs(needs)) => return Err(TemplateError::Needs(needs)),
+            Err(Halt::Failed(_)) => Value::list([]),
+        };
+        *lock(&self.address_names) = Some(names);
+        // The renderers of documents have the grains without it.
+        lock(&self.documents).clear();
+        Ok(())
     }
 
     /// Makes the renderer of the documents of an environment.
@@ -145,7 +174,7 @@ impl StateRenderer {
         let vars = TemplateVars {
             id: Arc::clone(&machine.id),
             roots: machine.roots.within(env),
-            grains: machine.grains.clone(),
+            grains: self.grains(),
             pillar: machine.pillar.clone(),
             options: options.into(),
         };
@@ -193,20 +222,28 @@ impl StateRenderer {
         words: &Map,
         facts: &FactCache,
     ) -> Result<RenderedDocument, TemplateError> {
-        let mut documents = lock(&self.documents);
-        let documents = documents
-            .entry(env.into())
-            .or_insert_with(|| self.document_renderer(env));
+        if asks_for_address_names(text, &self.grains()) {
+            self.read_address_names(facts)?;
+        }
         // Facts from an earlier rendering may be stale.
         *lock(&self.template_facts.facts) = FactCache::default();
         loop {
             lock(&self.template_facts.missing).clear();
-            let rendered = documents.render(path, text, words);
-            let missing = std::mem::take(&mut *lock(&self.template_facts.missing));
+            let rendered = lock(&self.documents)
+                .entry(env.into())
+                .or_insert_with(|| self.document_renderer(env))
+                .render(path, text, words);
+            let mut missing = std::mem::take(&mut *lock(&self.template_facts.missing));
+            let names = address_names::required_fact();
+            let lacks_names = missing.contains(&names);
             match rendered {
-                Ok(document) => return Ok(document),
+                Ok(document) if !lacks_names => return Ok(document),
                 Err(flaw) if missing.is_empty() => return Err(TemplateError::Failed(flaw)),
-                Err(_) => {}
+                _ => {}
+            }
+            if lacks_names {
+                self.read_address_names(facts)?;
+                missing.retain(|fact| *fact != names);
             }
             let mut needs = Vec::new();
             let mut template_facts = lock(&self.template_facts.facts);
@@ -222,6 +259,11 @@ impl StateRenderer {
             }
         }
     }
+}
+
+/// Returns true if the text of a template mentions the grain `fqdns` and the grains lack it.
+pub(super) fn asks_for_address_names(text: &str, grains: &Value) -> bool {
+    text.contains(address_names::GRAIN) && grains.get(address_names::GRAIN).is_none()
 }
 
 impl RenderTemplate for StateRenderer {

@@ -277,3 +277,34 @@ fn names_of_files_and_parameters_are_no_options_of_programs() {
         "the name of the parameter has a `=`, which would set it",
     );
 }
+
+#[test]
+fn the_names_of_addresses_are_looked_up_for_templates_that_mention_them() {
+    requires!("root", "ip", "unshare");
+    let env = TestEnv::new();
+    env.write("hosts", "10.9.8.7 web.example.com web www.example.com\n");
+    // The program has its own network and its own file of names.
+    let lines = format!(
+        "exec unshare -m -n /bin/sh -c 'ip link set lo up && ip addr add 10.9.8.7/32 dev lo && \
+         mount --bind {}/hosts /etc/hosts && exec \"$0\" \"$@\"' \"$0\" \"$@\"",
+        env.work().display()
+    );
+    env.write("states/map.jinja", "{% set names = grains.fqdns %}");
+    for template in [
+        "{% set names = grains.fqdns %}",
+        "{% set names = salt['grains.get']('fqdns') %}",
+        "{% from 'map.jinja' import names with context %}",
+    ] {
+        let text = format!(
+            "{template}\nnames:\n  test.nop:\n  - text: {{{{ names | json | yaml_dquote }}}}\n"
+        );
+        env.write("states/main.sls", &text);
+        let words = ["state", "show-low", "main", "--output", "json"];
+        let shown = env.unfurl_after(&lines, &words).succeeds().json();
+        let names = r#"["web.example.com", "www.example.com"]"#;
+        assert_eq!(shown[0]["text"], names, "{template}");
+    }
+    let words = ["fact", "fqdns", "--output", "json"];
+    let fact = env.unfurl_after(&lines, &words).succeeds();
+    fact.prints(&["web.example.com", "www.example.com"]);
+}

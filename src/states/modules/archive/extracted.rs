@@ -293,7 +293,12 @@ fn extraction_steps(
     if !source.is_local
         && let Some(check) = signature_check(call)?
     {
-        let text = check.commands(&quote_word(&extraction.archive));
+        // A wrong download is removed, so that the next run fetches it again.
+        let archive = quote_word(&extraction.archive);
+        let text = format!(
+            "trap '[ $? = 0 ] || rm -f -- \"$a\"' EXIT; a={archive}\n{}",
+            check.commands("\"$a\"")
+        );
         steps.push(run_change(text, touched()));
     }
     let mut removed = Vec::new();

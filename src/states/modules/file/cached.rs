@@ -17,14 +17,15 @@ use crate::value::{Map, Value, hex_digest};
 const CACHE_DIR: &str = "/var/cache/unfurl";
 
 /// Returns the path of the copy; None for a file of the machine, which needs no copy.
+///
+/// The path is below the folder of its environment, whatever the address contains.
 fn cache_path(call: &StateCall<'_>, source: &FileSource) -> Result<Option<String>, Halt> {
     let own_env = call.text_or("saltenv", call.context.roots.env())?;
-    Ok(match source {
-        FileSource::Machine(_) => None,
+    let (folder, env, path) = match source {
+        FileSource::Machine(_) => return Ok(None),
         FileSource::Tree(written) => {
             let (path, env) = split_env(written);
-            let below = normalize_path(&format!("/{}/{path}", env.unwrap_or(&own_env)));
-            Some(format!("{CACHE_DIR}/files{below}"))
+            ("files", env.unwrap_or(&own_env), path.to_owned())
         }
         FileSource::Web(address) => {
             let path = address
@@ -33,11 +34,16 @@ fn cache_path(call: &StateCall<'_>, source: &FileSource) -> Result<Option<String
             // Credentials before the name of the host are no part of the path.
             let (host, rest) = path.split_once('/').unwrap_or((path, ""));
             let host = host.rsplit('@').next().unwrap_or_default();
-            let path = format!("{host}/{rest}");
-            let below = normalize_path(&format!("/{own_env}/{path}"));
-            Some(format!("{CACHE_DIR}/extrn_files{below}"))
+            ("extrn_files", &*own_env, format!("{host}/{rest}"))
         }
-    })
+    };
+    if env.is_empty() || env.starts_with('.') || env.contains('/') {
+        return refuse(format!("`{env}` is no name of an environment"));
+    }
+    match &*normalize_path(&format!("/{path}")) {
+        "/" => refuse(format!("`{}` names no file", call.name)),
+        below => Ok(Some(format!("{CACHE_DIR}/{folder}/{env}{below}"))),
+    }
 }
 
 /// A file to keep a copy of.

@@ -401,7 +401,7 @@ fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<V
 }
 
 /// Returns the change that fails unless the content has the signature.
-fn verification_change(commands: &str, bytes: &[u8], path: &str) -> Change {
+pub(super) fn verification_change(commands: &str, bytes: &[u8], path: &str) -> Change {
     let text =
         format!("t=$(mktemp) || exit 1; trap 'rm -f -- \"$t\"' EXIT; cat >\"$t\"\n{commands}");
     Change::Run(CommandRun {

@@ -2,10 +2,13 @@
 //!
 //! Reads the arguments, resolves the source, and leaves the comparison to [`plan_file`].
 
+use std::cmp::Ordering;
+
 use super::append::accumulators;
 use super::contents::{self, ExplicitContents};
 use super::desired_file::{
     BackupPolicy, DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
+    verification_change,
 };
 use super::file_flags::add_flags;
 use super::plan::{FilePlan, PathOwners, expand_home, parent, path_fact, target_fact};
@@ -26,14 +29,15 @@ use crate::value::Map;
 
 /// Decides `file.managed`: creates or updates a file.
 pub(super) fn managed(call: &StateCall<'_>, facts: &FactCache) -> Result<StateDecision, Halt> {
-    let desired = match decide_file(call, facts)? {
+    let mut desired = match decide_file(call, facts)? {
         FileDecision::Done(outcome) => return Ok(StateDecision::Done(*outcome)),
         FileDecision::Desired(desired) => desired,
     };
+    let check = ContentCheck::from_call(call, &mut desired)?;
     let mut work = plan_file(&desired, call.mode, facts)?;
     add_warnings(call, &mut work);
-    let decision = match call.non_empty_text("check_cmd")? {
-        Some(command) => check_before_write(call, work, &desired, &command)?,
+    let decision = match check {
+        Some(check) => check.before_write(call, work, &desired)?,
         None => work.into_decision(call.mode),
     };
     add_flags(call, &desired.path, decision, facts)
@@ -315,69 +319,106 @@ fn refuse_source<T>(call: &StateCall<'_>, why: String) -> Result<T, Halt> {
     })
 }
 
-/// Adds a step that runs `check_cmd` on the new content; the file is written only if the command
-/// succeeds.
-pub(super) fn check_before_write(
-    call: &StateCall<'_>,
-    mut work: FilePlan,
-    desired: &DesiredFile,
-    command: &str,
-) -> Result<StateDecision, Halt> {
-    let bytes = match &desired.body {
-        FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
-        FileBody::Any => Vec::new(),
-        FileBody::CopyOf(_) | FileBody::Download(..) => {
-            return refuse(
-                "`check_cmd` cannot check a download or a file of the machine: use `contents` or a salt:// source",
-            );
-        }
-    };
-    if work.steps.is_empty() {
-        return Ok(work.into_decision(call.mode));
-    }
-    let folder = call.text_or("tmp_dir", "/tmp")?;
-    let ending = call.text("tmp_ext")?.unwrap_or_default();
-    let text = format!(
-        "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
-         {command} \"$f\"; r=$?; rm -rf -- \"$d\"; exit $r",
-        crate::text::force_quote_word(&folder),
-        crate::text::force_quote_word(&ending),
-    );
-    work.steps.insert(
-        0,
-        Change::Run(CommandRun {
-            stdin: Some(bytes),
-            shown: Some(format!("{command} {}", desired.path)),
-            ..CommandRun::new(text).touching([])
-        }),
-    );
-    if call.mode == Mode::Test {
-        return Ok(work.into_decision(call.mode));
-    }
-    let FilePlan { test, apply, steps } = work;
-    act_on_outputs(test, steps, move |ended, _| {
-        Ok(check_command_outcome(ended.outputs, &apply))
-    })
+/// The argument `check_cmd`: a command that the new content must pass before the file is written.
+pub(super) struct ContentCheck {
+    command: String,
+    /// The signature, which is verified before the command sees the content.
+    signature: Option<SignatureCheck>,
 }
 
-fn check_command_outcome(results: &[RunOutput], apply: &StateOutcome) -> StateOutcome {
-    let Some(failed) = results.iter().find(|result| !result.exit.is_ok()) else {
+impl ContentCheck {
+    /// Reads the argument; None without it. The check of the signature moves here from the desired file.
+    pub(super) fn from_call(
+        call: &StateCall<'_>,
+        desired: &mut DesiredFile,
+    ) -> Result<Option<Self>, Halt> {
+        let command = call.non_empty_text("check_cmd")?;
+        Ok(command.map(|command| Self {
+            command,
+            signature: desired.signature.take(),
+        }))
+    }
+
+    /// Adds the steps that check the new content; the file is written only if they succeed.
+    pub(super) fn before_write(
+        &self,
+        call: &StateCall<'_>,
+        mut work: FilePlan,
+        desired: &DesiredFile,
+    ) -> Result<StateDecision, Halt> {
+        let bytes = match &desired.body {
+            FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
+            FileBody::Any => Vec::new(),
+            FileBody::CopyOf(_) | FileBody::Download(..) => {
+                return refuse(
+                    "`check_cmd` cannot check a download or a file of the machine: use `contents` or a salt:// source",
+                );
+            }
+        };
+        if work.steps.is_empty() {
+            return Ok(work.into_decision(call.mode));
+        }
+        let mut checks = Vec::new();
+        if let Some(signature) = &self.signature
+            && matches!(desired.body, FileBody::FromSource(_))
+        {
+            let commands = signature.commands("\"$t\"");
+            checks.push(verification_change(&commands, &bytes, &desired.path));
+        }
+        checks.push(self.command_change(call, bytes, &desired.path)?);
+        // The position of the command's output.
+        let at = checks.len() - 1;
+        work.steps.splice(0..0, checks);
+        if call.mode == Mode::Test {
+            return Ok(work.into_decision(call.mode));
+        }
+        let FilePlan { test, apply, steps } = work;
+        act_on_outputs(test, steps, move |ended, _| {
+            Ok(check_outcome(ended.outputs, at, &apply))
+        })
+    }
+
+    /// Returns the change that runs the command on the content in a temporary file.
+    fn command_change(
+        &self,
+        call: &StateCall<'_>,
+        bytes: Vec<u8>,
+        path: &str,
+    ) -> Result<Change, Halt> {
+        let command = &self.command;
+        let folder = call.text_or("tmp_dir", "/tmp")?;
+        let ending = call.text("tmp_ext")?.unwrap_or_default();
+        let text = format!(
+            "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
+             {command} \"$f\"; r=$?; rm -rf -- \"$d\"; exit $r",
+            crate::text::force_quote_word(&folder),
+            crate::text::force_quote_word(&ending),
+        );
+        Ok(Change::Run(CommandRun {
+            stdin: Some(bytes),
+            shown: Some(format!("{command} {path}")),
+            ..CommandRun::new(text).touching([])
+        }))
+    }
+}
+
+/// Returns the outcome of the steps. `at` is the position of the output of `check_cmd`.
+fn check_outcome(results: &[RunOutput], at: usize, apply: &StateOutcome) -> StateOutcome {
+    let Some(failed) = results.iter().position(|result| !result.exit.is_ok()) else {
         return apply.clone();
     };
-    let mut comment = if results.len() == 1 {
-        "check_cmd execution failed".to_owned()
-    } else {
-        "Unable to manage file".to_owned()
-    };
-    for text in [&failed.stdout, &failed.stderr] {
-        let text = text.text();
-        if !text.trim_end().is_empty() {
-            comment.push('\n');
-            comment.push_str(text.trim_end());
-        }
+    let texts = [&results[failed].stdout, &results[failed].stderr];
+    let texts = texts.map(|text| text.text().trim_end().to_owned());
+    let mut lines: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    match failed.cmp(&at) {
+        // The signature is not accepted, and its check says why.
+        Ordering::Less => {}
+        Ordering::Equal => lines.insert(0, "check_cmd execution failed"),
+        Ordering::Greater => lines.insert(0, "Unable to manage file"),
     }
+    lines.retain(|line| !line.is_empty());
     StateOutcome {
         skip_watch: true,
-        ..StateOutcome::failed(comment)
+        ..StateOutcome::failed(lines.join("\n"))
     }
 }

@@ -89,8 +89,14 @@ fn list_backups(folder: &str, format: Option<&str>, facts: &FactCache) -> Result
     let mut backups = Backups::default();
     // As in Salt, the folder itself and its parent are listed too.
     backups.ignored.extend([".".to_owned(), "..".to_owned()]);
-    let text = String::from_utf8_lossy(&probed.stdout);
-    for entry in text.split_terminator('\0') {
+    for entry in probed.stdout.split(|byte| *byte == 0) {
+        // A path of this program is text. A name that is not stays, because it could not be removed.
+        let Ok(entry) = std::str::from_utf8(entry) else {
+            let entry = String::from_utf8_lossy(entry);
+            let name = entry.splitn(4, ' ').last().unwrap_or_default();
+            backups.ignored.insert(name.to_owned());
+            continue;
+        };
         let mut words = entry.splitn(4, ' ');
         let (Some(day), Some(hour), Some(seconds), Some(name)) =
             (words.next(), words.next(), words.next(), words.next())

@@ -8,7 +8,7 @@ use super::contents::{encode, get_at_path};
 use super::desired_file::{
     DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
 };
-use super::managed::{backup_policy, check_before_write, mode_of_secret};
+use super::managed::{ContentCheck, backup_policy, mode_of_secret};
 use super::plan::{FilePlan, PathOwners, absolute_name, target_fact};
 use super::text_diff::DiffVisibility;
 use crate::expr::pyyaml_text;
@@ -53,7 +53,7 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
     let text = serialize_to_text(call, &written, serializer)?;
     let owners = PathOwners::from_call(call, facts)?;
     owners.check_accounts(call.mode)?;
-    let desired = DesiredFile {
+    let mut desired = DesiredFile {
         path: path.clone(),
         body: FileBody::Explicit(encode(call, text)?),
         owners,
@@ -73,13 +73,14 @@ pub(super) fn serialize(call: &StateCall<'_>, facts: &FactCache) -> Result<State
         assume_present: false,
         signature: None,
     };
+    let check = ContentCheck::from_call(call, &mut desired)?;
     let mut work = plan_file(&desired, call.mode, facts)?;
     if work.test.result.is_none() {
         work.test.comment = format!("Dataset will be serialized and stored into {path}");
     }
     add_merge_report(call, &mut work, existing.filter(|_| !secret), &written);
-    if let Some(command) = call.non_empty_text("check_cmd")? {
-        return check_before_write(call, work, &desired, &command);
+    if let Some(check) = check {
+        return check.before_write(call, work, &desired);
     }
     Ok(work.into_decision(call.mode))
 }
