@@ -266,7 +266,7 @@ unit_and_integration() {
   }
   export UNFURL_TESTS_WITHOUT="$without" UNFURL_TESTS_LEFT_OUT="$left_out"
   # The numbers of random topologies and of runs of a large one. `UNFURL_PROPERTY_CASES=100000` tries more.
-  cases=100
+  cases=60
   runs=5
   if [ "${UNFURL_LOOPS:-}" = full ]; then
     cases=2000

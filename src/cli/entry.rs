@@ -5,17 +5,18 @@
 
 use std::process::ExitCode;
 
-use clap::FromArgMatches as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use serde_json::json;
 
 use super::args::format::HostOutput;
-use super::command_line::{Cli, Command, definition};
+use super::command_line::{Cli, Command, definition, definition_of_one};
 use super::commands::{
     add, clone, commit, completions, doctor, drift, explain, export, fact, forward, git, history,
     home, hosts, import, init, inventory, job, lock, man, merge_driver, op, plan, recover, replay,
     run, state, status, task, transfer, trust, validate,
 };
 use super::completion::{self, COMPLETE_COMMAND};
+use super::help::arrange;
 use super::limits;
 use super::output::{Context, Output};
 use super::prompt;
@@ -153,10 +154,14 @@ fn print_usage(error: &clap::Error) -> ExitCode {
 
 /// Parses words into a command line. Also returns whether `--output json` is given.
 fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
-    let definition = definition();
-    let words = route(words, &definition);
-    let parsed = definition.clone().try_get_matches_from(&words);
-    let mut matches = parsed.map_err(|error| usage_error::improve(error, &words, &definition))?;
+    let all = Cli::command();
+    let words = route(words, &all);
+    let one = definition_of_one(&words, &all);
+    let parsed = one.and_then(|mut one| one.try_get_matches_from_mut(&words).ok());
+    let mut matches = match parsed {
+        Some(matches) => matches,
+        None => match_all(&words, arrange(all))?,
+    };
     let mut own = &matches;
     while let Some((_, below)) = own.subcommand() {
         own = below;
@@ -166,9 +171,15 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     let is_json = is_json || left_out::asks_for_json(own);
     let cli = Cli::from_arg_matches_mut(&mut matches);
     Ok((
-        cli.map_err(|error| error.format(&mut definition.clone()))?,
+        cli.map_err(|error| error.format(&mut definition()))?,
         is_json,
     ))
+}
+
+/// Matches the words with the whole definition, whose help and errors are complete.
+fn match_all(words: &[String], definition: clap::Command) -> Result<clap::ArgMatches, clap::Error> {
+    let parsed = definition.clone().try_get_matches_from(words);
+    parsed.map_err(|error| usage_error::improve(error, words, &definition))
 }
 
 /// Returns true for a command that works on projects or machines: variables for other runtimes would change its effect.

@@ -18,7 +18,7 @@ use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
 /// The settings of one part of the property tests. `part` selects the random seed.
 ///
-/// `UNFURL_PROPERTY_CASES` is the number of cases of all four parts together: 40 by default, 300 in the test
+/// `UNFURL_PROPERTY_CASES` is the number of cases of all four parts together: 40 by default, 60 in the test
 /// command, 2,000 there with `UNFURL_LOOPS=full`.
 ///
 /// The cases are the same in each run, so that only a change of the code makes a test fail. Set
