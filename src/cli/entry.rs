@@ -160,7 +160,7 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
     let parsed = one.and_then(|mut one| one.try_get_matches_from_mut(&words).ok());
     let mut matches = match parsed {
         Some(matches) => matches,
-        None => match_all(&words, arrange(all))?,
+        None => match_all(&words, &arrange(all))?,
     };
     let mut own = &matches;
     while let Some((_, below)) = own.subcommand() {
@@ -177,9 +177,12 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
 }
 
 /// Matches the words with the whole definition, whose help and errors are complete.
-fn match_all(words: &[String], definition: clap::Command) -> Result<clap::ArgMatches, clap::Error> {
+fn match_all(
+    words: &[String],
+    definition: &clap::Command,
+) -> Result<clap::ArgMatches, clap::Error> {
     let parsed = definition.clone().try_get_matches_from(words);
-    parsed.map_err(|error| usage_error::improve(error, words, &definition))
+    parsed.map_err(|error| usage_error::improve(error, words, definition))
 }
 
 /// Returns true for a command that works on projects or machines: variables for other runtimes would change its effect.

@@ -71,10 +71,7 @@ pub(super) async fn surplus(
     let Some(real) = real else {
         return Ok(Vec::new());
     };
-    let is_home = real == home
-        || HOMES.contains(&real.as_str())
-        || parent_of(&real).is_some_and(|parent| HOMES.contains(&parent));
-    if PROTECTED.contains(&real.as_str()) || is_home {
+    if is_protected(&real, &home) {
         return Err(refused(
             target,
             "a folder of the system or a home folder is never mirrored into",
@@ -91,6 +88,14 @@ pub(super) async fn surplus(
     Ok(surplus)
 }
 
+/// Returns true for a folder of the system and for a home folder. `home` is that of the user on the host.
+fn is_protected(folder: &str, home: &str) -> bool {
+    folder == home
+        || PROTECTED.contains(&folder)
+        || HOMES.contains(&folder)
+        || parent_of(folder).is_some_and(|parent| HOMES.contains(&parent))
+}
+
 fn parent_of(path: &str) -> Option<&str> {
     path.rsplit_once('/').map(|(parent, _)| parent)
 }
@@ -100,5 +105,32 @@ fn refused(target: &str, why: &str) -> Error {
         operation: "mirror into",
         path: target.to_owned(),
         why: why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_the_system_and_homes_are_protected_and_folders_in_them_are_not() {
+        for folder in [
+            "/",
+            "/usr/bin",
+            "/var/lib",
+            "/home",
+            "/home/other",
+            "/data/me",
+        ] {
+            assert!(is_protected(folder, "/data/me"), "{folder}");
+        }
+        for folder in [
+            "/srv/site",
+            "/home/other/site",
+            "/usr/share/app",
+            "/data/me/site",
+        ] {
+            assert!(!is_protected(folder, "/data/me"), "{folder}");
+        }
     }
 }

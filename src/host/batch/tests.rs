@@ -522,7 +522,7 @@ fn a_command_that_a_stop_has_ended_is_not_reported_as_failed() {
         (Exit::Code(0), 2),
     ] {
         let output = RunOutput {
-            stdout: CapturedOutput::from_bytes("k0\0r1\0137\00\00\0"),
+            stdout: CapturedOutput::from_bytes(["k0", "r1", "137", "0", "0", ""].join("\0")),
             ..RunOutput::not_run(exit.clone())
         };
         let ActionResult::Change(changed) = result(&action, &output) else {

@@ -279,6 +279,22 @@ fn names_of_files_and_parameters_are_no_options_of_programs() {
 }
 
 #[test]
+fn a_secret_is_no_input_of_a_command_in_a_template() {
+    let env = TestEnv::new();
+    env.write(
+        "states/main.sls",
+        "{{ salt['cmd.run']('cat', stdin=pillar.key) }}",
+    );
+    let words = ["state", "show-low", "main", "--pillar"];
+    let plain = ["{key: '{a: test.nop}'}"];
+    let secret = ["{key: !sensitive '{a: test.nop}'}"];
+    env.unfurl(words.iter().chain(&plain)).succeeds();
+    env.unfurl(words.iter().chain(&secret))
+        .exits(1)
+        .says(&["`stdin` is a secret, which the list of processes would show"]);
+}
+
+#[test]
 fn the_names_of_addresses_are_looked_up_for_templates_that_mention_them() {
     requires!("root", "ip", "unshare");
     let env = TestEnv::new();
