@@ -29,6 +29,11 @@ pub(super) fn required_fact() -> Fact {
     Fact::Probe(Box::new(probe()))
 }
 
+/// Returns true if the text of a template mentions the grain and the grains lack it.
+pub(super) fn are_missing(text: &str, grains: &Value) -> bool {
+    text.contains(GRAIN) && grains.get(GRAIN).is_none()
+}
+
 /// Returns true if a name has a domain, under the rules of Salt.
 fn has_domain(name: &str) -> bool {
     let is_label = |label: &str| {

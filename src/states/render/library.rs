@@ -8,7 +8,6 @@ use super::functions::RENDERER_FUNCTION;
 use super::location_vars::template_location_vars;
 use super::null_context::{null_context, parse_yaml};
 use super::pipe::RenderPipe;
-use super::renderer::asks_for_address_names;
 use super::{
     command_functions, data_filters, date_filters, entry_filters, file_functions, filters,
     functions, ip_filters, random_functions, text_filters,
@@ -169,7 +168,7 @@ impl SaltLibrary {
 
     /// Fails if the text of a template mentions the grain `fqdns`, which is not read yet, and notes that it is missing.
     fn ask_for_address_names(&self, text: &str) -> Result<(), String> {
-        if !asks_for_address_names(text, &self.vars.grains) {
+        if !address_names::are_missing(text, &self.vars.grains) {
             return Ok(());
         }
         let missing = &self.template_facts.missing;

@@ -222,7 +222,7 @@ impl StateRenderer {
         words: &Map,
         facts: &FactCache,
     ) -> Result<RenderedDocument, TemplateError> {
-        if asks_for_address_names(text, &self.grains()) {
+        if address_names::are_missing(text, &self.grains()) {
             self.read_address_names(facts)?;
         }
         // Facts from an earlier rendering may be stale.
@@ -259,11 +259,6 @@ impl StateRenderer {
             }
         }
     }
-}
-
-/// Returns true if the text of a template mentions the grain `fqdns` and the grains lack it.
-pub(super) fn asks_for_address_names(text: &str, grains: &Value) -> bool {
-    text.contains(address_names::GRAIN) && grains.get(address_names::GRAIN).is_none()
 }
 
 impl RenderTemplate for StateRenderer {
