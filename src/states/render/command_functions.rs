@@ -6,7 +6,7 @@ use crate::host::fact::{CommandSetting, Domain, FileStat, Probe, ProbeOutput};
 use crate::states::Halt;
 use crate::states::command_args::parse_setting;
 use crate::text::{shlex_join, shlex_quote, shlex_split};
-use crate::value::Value;
+use crate::value::{Secrets, Value};
 
 /// The implementation of a template function.
 type CommandFn = fn(&TemplateCall<'_>) -> CallResult;
@@ -118,12 +118,15 @@ fn run(call: &TemplateCall<'_>, streams: Streams) -> Result<CommandAnswer, Halt>
     text.push_str(&command);
     let stdin = call.arg(2, "stdin").filter(|stdin| !stdin.is_null());
     if let Some(stdin) = stdin {
-        if stdin.has_sensitive() {
+        let stdin = stdin.reveal().to_string();
+        let mut secrets = Secrets::default();
+        secrets.gather(&call.vars.pillar);
+        if secrets.occur_in(&stdin) {
             return Err(call.fail(
                 "`stdin` is a secret, which the list of processes would show; use a state `cmd.run` with `stdin`",
             ));
         }
-        let stdin = shlex_quote(&stdin.reveal().to_string());
+        let stdin = shlex_quote(&stdin);
         text = format!("printf %s {stdin} | (\n{text}\n)");
     }
     let limit = setting.time_limit;
