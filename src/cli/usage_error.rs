@@ -38,6 +38,14 @@ pub(super) fn improve(mut error: clap::Error, words: &[String], cli: &Command) -
                 error.insert(ContextKind::Suggested, value);
             }
         }
+        ErrorKind::MissingSubcommand => {
+            if let Some(ContextValue::Strings(mut names)) =
+                error.remove(ContextKind::ValidSubcommand)
+            {
+                names.retain(|name| subcommand(command, name).is_none_or(|it| !it.is_hide_set()));
+                error.insert(ContextKind::ValidSubcommand, ContextValue::Strings(names));
+            }
+        }
         _ => {}
     }
     let has_usage = error.get(ContextKind::Usage).is_some();
@@ -167,6 +175,17 @@ mod tests {
             "unfurl cloudmp",
         ] {
             assert!(!answer(line).contains("tip:"), "{line}: {}", answer(line));
+        }
+    }
+
+    #[test]
+    fn a_missing_command_lists_those_that_the_help_shows() {
+        let answer = answer("unfurl -v");
+        let list = answer.lines().find(|line| line.contains("[subcommands:"));
+        let list = list.unwrap_or_else(|| panic!("{answer}"));
+        assert!(list.contains(" deploy,"), "{answer}");
+        for hidden in ["run-hosts", "runtime", "cloudmap"] {
+            assert!(!list.contains(hidden), "{answer}");
         }
     }
 
