@@ -71,6 +71,15 @@ pub fn required_facts() -> Vec<Fact> {
     vec![Fact::Probe(Box::new(grains_probe()))]
 }
 
+/// The facts from which [`parse`] computes a grain.
+pub fn facts_for(grain: &str) -> Vec<Fact> {
+    if grain == address_names::GRAIN {
+        all_facts()
+    } else {
+        required_facts()
+    }
+}
+
 /// The facts from which [`parse`] computes all grains, also those that cost a wait for other machines.
 pub fn all_facts() -> Vec<Fact> {
     let mut facts = required_facts();
@@ -97,9 +106,7 @@ pub fn parse(facts: &FactCache, id: &str) -> Result<Value, Halt> {
     system(&sections, &mut grains);
     user(&sections, &mut grains);
     salt(id, &mut grains);
-    if facts.has(&address_names::required_fact())
-        && let Ok(names) = address_names::read(facts)
-    {
+    if let Ok(names) = address_names::read(facts) {
         insert(&mut grains, address_names::GRAIN, names);
     }
     Ok(grains.into())

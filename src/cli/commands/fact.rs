@@ -67,8 +67,7 @@ impl FactSelector {
     fn facts(&self) -> Vec<Fact> {
         match self {
             Self::Grains => grains::all_facts(),
-            Self::Grain(name, _) if name == "fqdns" => grains::all_facts(),
-            Self::Grain(..) => grains::required_facts(),
+            Self::Grain(name, _) => grains::facts_for(name),
             Self::Named(fact) => vec![fact.fact()],
         }
     }

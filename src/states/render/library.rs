@@ -29,6 +29,8 @@ const FACTS_ARE_NEEDED: &str = "facts are needed";
 pub(super) struct TemplateFacts {
     pub(super) facts: Mutex<FactCache>,
     pub(super) missing: Mutex<Vec<Fact>>,
+    /// True if a template mentions the grain `fqdns`, which is not read yet.
+    pub(super) lacks_address_names: Mutex<bool>,
     /// The number of calls that drew random numbers.
     draws: AtomicU64,
 }
@@ -171,8 +173,7 @@ impl SaltLibrary {
         if !address_names::are_missing(text, &self.vars.grains) {
             return Ok(());
         }
-        let missing = &self.template_facts.missing;
-        lock(missing).push(address_names::required_fact());
+        *lock(&self.template_facts.lacks_address_names) = true;
         Err(FACTS_ARE_NEEDED.to_owned())
     }
 }

@@ -59,8 +59,8 @@ pub struct StateRenderer {
     /// The renderers of documents, by environment.
     documents: Mutex<BTreeMap<Arc<str>, DocumentRenderer>>,
     template_facts: Arc<TemplateFacts>,
-    /// The grain `fqdns`, once a template has mentioned it.
-    address_names: Mutex<Option<Value>>,
+    /// The grains that templates see: those of the machine, and `fqdns` once a template has mentioned it.
+    grains: Mutex<Value>,
     /// The programs of this machine. `None` where state files may not start any.
     programs: Option<Arc<dyn RenderPrograms>>,
 }
@@ -106,9 +106,9 @@ impl StateRenderer {
         Self {
             secrets,
             documents: Mutex::default(),
+            grains: Mutex::new(machine.grains.clone()),
             minion: machine,
             template_facts: Arc::default(),
-            address_names: Mutex::default(),
             programs: None,
         }
     }
@@ -127,19 +127,6 @@ impl StateRenderer {
         })
     }
 
-    /// The grains, with those that a template has asked for.
-    fn grains(&self) -> Value {
-        let grains = &self.minion.grains;
-        match (lock(&self.address_names).clone(), grains.as_map()) {
-            (Some(names), Some(grains)) => {
-                let mut grains = grains.clone();
-                grains.insert(address_names::GRAIN.into(), names);
-                grains.into()
-            }
-            _ => grains.clone(),
-        }
-    }
-
     /// Reads the grain `fqdns`. A machine whose addresses cannot be looked up has no names.
     fn read_address_names(&self, facts: &FactCache) -> Result<(), TemplateError> {
         let names = match address_names::read(facts) {
@@ -147,7 +134,9 @@ impl StateRenderer {
             Err(Halt::Needs(needs)) => return Err(TemplateError::Needs(needs)),
             Err(Halt::Failed(_)) => Value::list([]),
         };
-        *lock(&self.address_names) = Some(names);
+        let mut grains = self.minion.grains.as_map().cloned().unwrap_or_default();
+        grains.insert(address_names::GRAIN.into(), names);
+        *lock(&self.grains) = grains.into();
         // The renderers of documents have the grains without it.
         lock(&self.documents).clear();
         Ok(())
@@ -174,7 +163,7 @@ impl StateRenderer {
         let vars = TemplateVars {
             id: Arc::clone(&machine.id),
             roots: machine.roots.within(env),
-            grains: self.grains(),
+            grains: lock(&self.grains).clone(),
             pillar: machine.pillar.clone(),
             options: options.into(),
         };
@@ -222,7 +211,7 @@ impl StateRenderer {
         words: &Map,
         facts: &FactCache,
     ) -> Result<RenderedDocument, TemplateError> {
-        if address_names::are_missing(text, &self.grains()) {
+        if address_names::are_missing(text, &lock(&self.grains)) {
             self.read_address_names(facts)?;
         }
         // Facts from an earlier rendering may be stale.
@@ -233,17 +222,17 @@ impl StateRenderer {
                 .entry(env.into())
                 .or_insert_with(|| self.document_renderer(env))
                 .render(path, text, words);
-            let mut missing = std::mem::take(&mut *lock(&self.template_facts.missing));
-            let names = address_names::required_fact();
-            let lacks_names = missing.contains(&names);
+            let missing = std::mem::take(&mut *lock(&self.template_facts.missing));
+            let lacks_names = std::mem::take(&mut *lock(&self.template_facts.lacks_address_names));
             match rendered {
                 Ok(document) if !lacks_names => return Ok(document),
-                Err(flaw) if missing.is_empty() => return Err(TemplateError::Failed(flaw)),
+                Err(flaw) if missing.is_empty() && !lacks_names => {
+                    return Err(TemplateError::Failed(flaw));
+                }
                 _ => {}
             }
             if lacks_names {
                 self.read_address_names(facts)?;
-                missing.retain(|fact| *fact != names);
             }
             let mut needs = Vec::new();
             let mut template_facts = lock(&self.template_facts.facts);

@@ -42,14 +42,9 @@ fn without_extents(mut row: Value) -> Value {
 #[test]
 fn signatures_and_flags_of_files_give_the_results_of_salt() {
     requires!("root", "gpg", "chattr");
-    let env = TestEnv::new();
+    let env = prepared();
     let work = env.work();
     let data = data();
-    let prepared = Command::new("sh")
-        .arg(data.join("setup.sh"))
-        .args([data.as_path(), &work])
-        .status();
-    assert!(prepared.unwrap().success());
     let answers = fs::read_to_string(data.join("answers.json")).unwrap();
     let answers: BTreeMap<String, Value> = serde_json::from_str(&answers).unwrap();
     let pillar = json!({"home": work.join("home"), "out": work.join("out")}).to_string();
@@ -131,13 +126,19 @@ fn a_command_sees_only_content_whose_signature_is_accepted() {
              - gnupghome: {folder}/home\n  - check_cmd: cp -t {folder}/out --backup=numbered\n  - tmp_ext: -{id}\n"
         )
     };
-    let states = state("changed") + &state("file");
+    let assumed = state("assumed") + "  - assume_present: true\n";
+    let states =
+        state("changed") + &state("file") + &assumed.replace("salt://assumed", "salt://file");
     let rows = applied(&env, "apply", &states);
     assert_eq!(
         rows["changed"]["comment"],
         "Failed checking new file's signature: The file's signature could not be verified: The signature could not be verified."
     );
     assert_eq!(rows["file"]["result"], true, "{}", rows["file"]);
+    assert_eq!(
+        rows["assumed"]["comment"],
+        "`assume_present` verifies no `signature`"
+    );
     let out = |name: &str| env.work().join("out").join(name).exists();
     assert!(!out("checked-changed") && !out("file-changed"));
     assert!(out("checked-file") && out("file-file"));

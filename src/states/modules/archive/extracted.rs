@@ -286,19 +286,7 @@ fn extraction_steps(
         steps.extend(source.fetch_steps.iter().cloned());
     }
     let touched = || [Domain::Path(extraction.folder.clone())];
-    if let Some(sum) = sum {
-        let text = checksum_command(sum, &extraction.archive, source);
-        steps.push(run_change(text, touched()));
-    }
-    if !source.is_local
-        && let Some(check) = signature_check(call)?
-    {
-        // A wrong download is removed, so that the next run fetches it again.
-        let archive = quote_word(&extraction.archive);
-        let text = format!(
-            "trap '[ $? = 0 ] || rm -f -- \"$a\"' EXIT; a={archive}\n{}",
-            check.commands("\"$a\"")
-        );
+    if let Some(text) = verification_command(call, sum, source)? {
         steps.push(run_change(text, touched()));
     }
     let mut removed = Vec::new();
@@ -465,16 +453,32 @@ fn resolve_source(
     }))
 }
 
-/// Returns the command that fails unless an archive has its checksum. A download that is wrong is removed, so that the
-/// next run fetches it again.
-fn checksum_command(sum: &Checksum, path: &str, source: &ArchiveSource) -> String {
-    let removal = if source.is_local {
-        String::new()
-    } else {
-        format!("rm -f -- {}; ", quote_word(path))
-    };
-    let test = checksum_test(sum, path);
-    format!("{test} || {{ {removal}exit {EXIT_CHECKSUM_MISMATCH}; }}")
+/// Returns the command that fails unless an archive has its checksum and its signature; None if nothing is to be
+/// verified. A fetched archive that fails is removed, so that the next run fetches it again.
+fn verification_command(
+    call: &StateCall<'_>,
+    sum: Option<&Checksum>,
+    source: &ArchiveSource,
+) -> Result<Option<String>, Halt> {
+    let mut text = String::new();
+    if let Some(sum) = sum {
+        let test = checksum_test(sum, &source.path);
+        text.push_str(&format!("{test} || exit {EXIT_CHECKSUM_MISMATCH}\n"));
+    }
+    // The signature of a local archive has been verified before.
+    if !source.is_local
+        && let Some(check) = signature_check(call)?
+    {
+        text.push_str(&check.commands(&quote_word(&source.path)));
+    }
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if !source.is_local {
+        let path = quote_word(&source.path);
+        text = format!("a={path}; trap '[ $? = 0 ] || rm -f -- \"$a\"' EXIT\n{text}");
+    }
+    Ok(Some(text))
 }
 
 /// Returns the test of a shell whether an archive has a checksum.

@@ -88,7 +88,7 @@ pub(super) struct DesiredFile {
     pub(super) backup: BackupPolicy,
     /// Whether the file is written without reading what exists (P18).
     pub(super) assume_present: bool,
-    /// The signature that new content of a source must have.
+    /// The signature that the content must have. Only content of a source has one.
     pub(super) signature: Option<SignatureCheck>,
 }
 
@@ -391,9 +391,8 @@ fn write_steps(desired: &DesiredFile, real: &str, facts: &FactCache) -> Result<V
         }
     };
     let is_secret = desired.visibility == DiffVisibility::Secret;
-    let has_source = matches!(desired.body, FileBody::FromSource(_) | FileBody::CopyOf(_));
     let mut steps = Vec::new();
-    if has_source && signature.is_some() {
+    if signature.is_some() {
         steps.push(verification_change(&verification, &bytes, real));
     }
     steps.push(file_change::write_hidden(real, bytes, like, is_secret));
@@ -427,9 +426,6 @@ pub(super) fn backup_change(path: &str) -> Change {
 /// Plans for a file that is written without reading what exists.
 fn plan_assumed(desired: &DesiredFile) -> Result<FilePlan, Halt> {
     let path = &desired.path;
-    if desired.signature.is_some() {
-        return refuse("`assume_present` verifies no `signature`");
-    }
     let bytes = match &desired.body {
         FileBody::Any => Vec::new(),
         FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),

@@ -2,13 +2,11 @@
 //!
 //! Reads the arguments, resolves the source, and leaves the comparison to [`plan_file`].
 
-use std::cmp::Ordering;
-
 use super::append::accumulators;
+use super::content_check::ContentCheck;
 use super::contents::{self, ExplicitContents};
 use super::desired_file::{
     BackupPolicy, DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
-    verification_change,
 };
 use super::file_flags::add_flags;
 use super::plan::{FilePlan, PathOwners, expand_home, parent, path_fact, target_fact};
@@ -19,10 +17,8 @@ use super::source::{
 };
 use super::source_hash::expected_checksum;
 use super::text_diff::DiffVisibility;
-use crate::host::RunOutput;
-use crate::host::change::{Change, CommandRun};
 use crate::host::fact::{Fact, FileStat};
-use crate::states::modules::decision::{act_on_outputs, require_facts};
+use crate::states::modules::decision::require_facts;
 use crate::states::{FactCache, Halt, Mode, StateCall, StateDecision, StateOutcome, refuse};
 use crate::system::fs::SECRET_MODE;
 use crate::value::Map;
@@ -170,6 +166,13 @@ fn build_desired_file(
     } else {
         ParentPolicy::Required
     };
+    let lead = "Failed checking new file's signature: ";
+    let signature = SignatureCheck::from_call(call, "signature", lead)?;
+    let assume_present = call.flag("assume_present", false);
+    if assume_present && signature.is_some() {
+        return refuse("`assume_present` verifies no `signature`");
+    }
+    let is_from_source = !matches!(spec.body, FileBody::Explicit(_) | FileBody::Any);
     Ok(FileDecision::Desired(Box::new(DesiredFile {
         path: path.to_owned(),
         body: spec.body,
@@ -189,12 +192,8 @@ fn build_desired_file(
             LinkPolicy::Replace
         },
         backup: backup_policy(call)?,
-        assume_present: call.flag("assume_present", false),
-        signature: SignatureCheck::from_call(
-            call,
-            "signature",
-            "Failed checking new file's signature: ",
-        )?,
+        assume_present,
+        signature: signature.filter(|_| is_from_source),
     })))
 }
 
@@ -317,108 +316,4 @@ fn refuse_source<T>(call: &StateCall<'_>, why: String) -> Result<T, Halt> {
         Mode::Test => why,
         Mode::Apply => format!("Unable to manage file: {why}"),
     })
-}
-
-/// The argument `check_cmd`: a command that the new content must pass before the file is written.
-pub(super) struct ContentCheck {
-    command: String,
-    /// The signature, which is verified before the command sees the content.
-    signature: Option<SignatureCheck>,
-}
-
-impl ContentCheck {
-    /// Reads the argument; None without it. The check of the signature moves here from the desired file.
-    pub(super) fn from_call(
-        call: &StateCall<'_>,
-        desired: &mut DesiredFile,
-    ) -> Result<Option<Self>, Halt> {
-        let command = call.non_empty_text("check_cmd")?;
-        Ok(command.map(|command| Self {
-            command,
-            signature: desired.signature.take(),
-        }))
-    }
-
-    /// Adds the steps that check the new content; the file is written only if they succeed.
-    pub(super) fn before_write(
-        &self,
-        call: &StateCall<'_>,
-        mut work: FilePlan,
-        desired: &DesiredFile,
-    ) -> Result<StateDecision, Halt> {
-        let bytes = match &desired.body {
-            FileBody::Explicit(bytes) | FileBody::FromSource(bytes) => bytes.clone(),
-            FileBody::Any => Vec::new(),
-            FileBody::CopyOf(_) | FileBody::Download(..) => {
-                return refuse(
-                    "`check_cmd` cannot check a download or a file of the machine: use `contents` or a salt:// source",
-                );
-            }
-        };
-        if work.steps.is_empty() {
-            return Ok(work.into_decision(call.mode));
-        }
-        let mut checks = Vec::new();
-        if let Some(signature) = &self.signature
-            && matches!(desired.body, FileBody::FromSource(_))
-        {
-            let commands = signature.commands("\"$t\"");
-            checks.push(verification_change(&commands, &bytes, &desired.path));
-        }
-        checks.push(self.command_change(call, bytes, &desired.path)?);
-        // The position of the command's output.
-        let at = checks.len() - 1;
-        work.steps.splice(0..0, checks);
-        if call.mode == Mode::Test {
-            return Ok(work.into_decision(call.mode));
-        }
-        let FilePlan { test, apply, steps } = work;
-        act_on_outputs(test, steps, move |ended, _| {
-            Ok(check_outcome(ended.outputs, at, &apply))
-        })
-    }
-
-    /// Returns the change that runs the command on the content in a temporary file.
-    fn command_change(
-        &self,
-        call: &StateCall<'_>,
-        bytes: Vec<u8>,
-        path: &str,
-    ) -> Result<Change, Halt> {
-        let command = &self.command;
-        let folder = call.text_or("tmp_dir", "/tmp")?;
-        let ending = call.text("tmp_ext")?.unwrap_or_default();
-        let text = format!(
-            "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
-             {command} \"$f\"; r=$?; rm -rf -- \"$d\"; exit $r",
-            crate::text::force_quote_word(&folder),
-            crate::text::force_quote_word(&ending),
-        );
-        Ok(Change::Run(CommandRun {
-            stdin: Some(bytes),
-            shown: Some(format!("{command} {path}")),
-            ..CommandRun::new(text).touching([])
-        }))
-    }
-}
-
-/// Returns the outcome of the steps. `at` is the position of the output of `check_cmd`.
-fn check_outcome(results: &[RunOutput], at: usize, apply: &StateOutcome) -> StateOutcome {
-    let Some(failed) = results.iter().position(|result| !result.exit.is_ok()) else {
-        return apply.clone();
-    };
-    let texts = [&results[failed].stdout, &results[failed].stderr];
-    let texts = texts.map(|text| text.text().trim_end().to_owned());
-    let mut lines: Vec<&str> = texts.iter().map(|text| &**text).collect();
-    match failed.cmp(&at) {
-        // The signature is not accepted, and its check says why.
-        Ordering::Less => {}
-        Ordering::Equal => lines.insert(0, "check_cmd execution failed"),
-        Ordering::Greater => lines.insert(0, "Unable to manage file"),
-    }
-    lines.retain(|line| !line.is_empty());
-    StateOutcome {
-        skip_watch: true,
-        ..StateOutcome::failed(lines.join("\n"))
-    }
 }

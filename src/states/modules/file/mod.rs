@@ -7,6 +7,7 @@ mod append;
 mod block;
 mod cached;
 mod cleanup;
+mod content_check;
 mod contents;
 mod copy;
 mod decode;

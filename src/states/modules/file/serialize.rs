@@ -4,11 +4,12 @@
 //! file has. The JSON writer reproduces Python's `json.dumps` with Salt's defaults.
 use std::sync::Arc;
 
+use super::content_check::ContentCheck;
 use super::contents::{encode, get_at_path};
 use super::desired_file::{
     DesiredFile, FileBody, LinkPolicy, NewFileDiff, ParentPolicy, plan_file,
 };
-use super::managed::{ContentCheck, backup_policy, mode_of_secret};
+use super::managed::{backup_policy, mode_of_secret};
 use super::plan::{FilePlan, PathOwners, absolute_name, target_fact};
 use super::text_diff::DiffVisibility;
 use crate::expr::pyyaml_text;
