@@ -1,9 +1,11 @@
 //! The drift that the last looks found, as the drift record tells it. Nothing is looked at here.
 
+use jiff::Timestamp;
+
 use super::history::{corrupt_lines, environment_of, unreadable};
 use crate::drift::{DriftKind, DriftState, Finding, KnownFinding};
 use crate::ensemble::read_drift_record;
-use crate::name::InstanceName;
+use crate::name::{ChangeId, InstanceName, next_tick};
 use crate::session::Session;
 use crate::topology::Topology;
 use crate::value::Handle;
@@ -35,12 +37,14 @@ impl RecordedDrift {
     /// Returns the findings about an instance that no change of the instance has overtaken since.
     pub fn of_instance(&self, topology: &Topology, handle: Handle) -> Vec<&KnownFinding> {
         let entity = topology.entity(handle);
-        let changed = entity.last_change().and_then(|id| id.time());
+        let changed = entity.last_change();
         let mut findings = self.named(&entity.name);
         findings.retain(|known| {
             let seen = known.last_determined().sightings.as_ref();
-            let seen = seen.map(|sightings| sightings.seen);
-            changed.is_none_or(|changed| seen.is_none_or(|seen| changed <= seen))
+            match (&changed, seen) {
+                (Some(changed), Some(sightings)) => !is_after(changed, sightings.seen),
+                _ => true,
+            }
         });
         findings
     }
@@ -60,5 +64,29 @@ impl RecordedDrift {
         findings
             .filter(|known| known.finding.subject.instance.as_ref() == Some(name))
             .collect()
+    }
+}
+
+/// Returns true if the job of a change started after a time. A change id gives the start to the tick of its clock; a job
+/// within the same tick counts as later, because no look follows the start of a job that quickly.
+fn is_after(changed: &ChangeId, time: Timestamp) -> bool {
+    changed.tick().is_some_and(|start| next_tick(start) > time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_overtakes_a_look_of_the_same_second() {
+        let looked: Timestamp = "2026-11-29T06:37:58.250Z".parse().unwrap();
+        let is_overtaken =
+            |start: &str| is_after(&ChangeId::job(start.parse().unwrap()).unwrap(), looked);
+        assert!(is_overtaken("2026-11-29T06:37:59Z"));
+        assert!(is_overtaken("2026-11-29T06:37:58.300Z"));
+        assert!(is_overtaken("2026-11-29T06:37:58.251Z"));
+        assert!(!is_overtaken("2026-11-29T06:37:58.200Z"));
+        assert!(!is_overtaken("2026-11-29T06:37:58Z"));
+        assert!(!is_overtaken("2026-11-29T06:37:57.900Z"));
     }
 }
