@@ -10,7 +10,8 @@ use crate::support::{is_full, wait_for};
 
 const STATE: &str = "active/secrets/tf/terraform.tfstate.yaml";
 
-/// Four resources one after another. Each notes its id in the file `made` once it exists.
+/// Three resources one after another. Each notes its id in the file `made` once it exists. The last one is not complete
+/// as long as the file `made.hold` exists.
 const MAIN: &str = r#"variable "pw" { sensitive = true }
 resource "terraform_data" "a" {
   input = var.pw
@@ -22,7 +23,9 @@ resource "terraform_data" "b" {
 }
 resource "terraform_data" "c" {
   triggers_replace = terraform_data.b.id
-  provisioner "local-exec" { command = "echo ${self.id} >> $MADE; sleep 0.1" }
+  provisioner "local-exec" {
+    command = "echo ${self.id} >> $MADE; sleep 0.1; while [ -e $MADE.hold ]; do sleep 0.1; done"
+  }
 }
 output "o" { value = terraform_data.c.id }"#;
 
@@ -33,6 +36,13 @@ fn env() -> TerraformEnv {
         .with_variable("UNFURL_VAULT_DEFAULT_PASSWORD", "pw");
     let made = env.work().join("made").to_str().unwrap().to_owned();
     env.with_variable("MADE", &made)
+}
+
+/// The environment of a run that lasts until it is ended or the file is removed.
+fn env_that_holds() -> TerraformEnv {
+    let env = env();
+    env.write("made.hold", "");
+    env
 }
 
 /// A secret that the tool gets as a variable.
@@ -86,7 +96,7 @@ fn after_a_kill_of_the_program_the_next_job_knows_every_resource() {
 #[test]
 fn the_guard_lets_the_tool_end_after_an_interrupt() {
     requires!("terraform");
-    let env = env();
+    let env = env_that_holds();
     let mut started = env.start(["deploy", "--approve"]);
     wait_for("the first resource", || env.read_if("made"));
     let folder = wait_for("the private folder", || env.private_folders().pop());
@@ -117,7 +127,7 @@ fn process_of(folder: &str) -> Option<i32> {
 #[test]
 fn after_a_kill_of_the_tool_the_instance_is_in_doubt_and_every_complete_resource_is_known() {
     requires!("terraform");
-    let env = env();
+    let env = env_that_holds();
     let started = env.start(["deploy", "--approve"]);
     let folder = wait_for("the private folder", || env.private_folders().pop());
     let folder = folder.to_str().unwrap().to_owned();
@@ -139,6 +149,7 @@ fn after_a_kill_of_the_tool_the_instance_is_in_doubt_and_every_complete_resource
         "{known:?}"
     );
     assert_eq!(env.private_folders(), [] as [std::path::PathBuf; 0]);
+    std::fs::remove_file(env.work().join("made.hold")).unwrap();
     env.unfurl(["deploy", "--approve"]).succeeds();
     assert_eq!(env.status(), "ok");
 }
@@ -146,7 +157,7 @@ fn after_a_kill_of_the_tool_the_instance_is_in_doubt_and_every_complete_resource
 #[test]
 fn resources_that_the_state_lacks_are_named_with_the_command_that_imports_them() {
     requires!("terraform");
-    let env = env();
+    let env = env_that_holds();
     let started = env.start(["deploy", "--approve"]);
     let folder = wait_for("the private folder", || env.private_folders().pop());
     wait_for("the first complete resource", || {
@@ -169,7 +180,7 @@ fn resources_that_the_state_lacks_are_named_with_the_command_that_imports_them()
 #[test]
 fn after_the_loss_of_the_private_folder_the_journal_names_what_the_state_lacks() {
     requires!("terraform");
-    let env = env();
+    let env = env_that_holds();
     let started = env.start(["deploy", "--approve"]);
     let folder = wait_for("the private folder", || env.private_folders().pop());
     wait_for("the first complete resource", || {
@@ -200,7 +211,7 @@ fn after_the_loss_of_the_private_folder_the_journal_names_what_the_state_lacks()
 #[test]
 fn an_interrupt_ends_the_tool_and_keeps_its_state() {
     requires!("terraform");
-    let env = env();
+    let env = env_that_holds();
     let started = env.start(["deploy", "--approve", "--grace", "0"]);
     wait_for("the first resource", || env.read_if("made"));
     started.signal(Signal::SIGINT);
