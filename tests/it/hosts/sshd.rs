@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::Write as _;
 use std::net::{Shutdown, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
@@ -222,9 +223,16 @@ pub(crate) fn keygen(arguments: &[&str]) {
 }
 
 /// Returns a port that was free a moment ago.
+///
+/// The system gives connections and servers that choose no port others, so that only another caller could take it.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    let is_free = |port: &u16| TcpListener::bind(("0.0.0.0", *port)).is_ok();
+    let mut random = std::iter::repeat_with(|| RandomState::new().hash_one(()) % 20_000);
+    let port = random.find_map(|number| {
+        let port = 12_000 + u16::try_from(number).unwrap();
+        is_free(&port).then_some(port)
+    });
+    port.unwrap()
 }
 
 /// Listens on a port of this machine, sends each client a greeting and returns the port.

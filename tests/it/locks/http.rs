@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::ensemble;
 use super::web::{Answer, HttpServer, Request, answer, bare, lock, locks};
+use crate::hosts::sshd::free_port;
 use crate::support::{Run, TestEnv};
 
 const PATH: &str = "ensemble_46_yaml_46_lock";
@@ -173,9 +173,7 @@ fn a_connection_that_breaks_refuses_or_warns_as_it_is_set() {
         |_| Answer::Bytes(b"HTTP/1.1 307 x\r\nLocation: http://a.example/\r\n\r\n".to_vec()),
         "the server redirects the request to `a.example`",
     );
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    let url = format!("http://127.0.0.1:{}", free_port());
     deploy(&world("require", &url))
         .exits(1)
         .says(&["cannot be reached: the connection was refused"]);
