@@ -164,7 +164,7 @@ impl ShellRun {
 
     pub(super) fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> TaskOutcome {
         let success = output.exit == Exit::Code(0);
-        let result = self.result(output, success);
+        let result = self.result(task, output, success);
         let mut outcome = TaskOutcome {
             success,
             ..TaskOutcome::default()
@@ -251,16 +251,13 @@ impl ShellRun {
     }
 
     /// Returns the result's fields, which are the variables of `resultTemplate` and part of the record.
-    fn result(&self, output: &RunOutput, success: bool) -> Map {
+    fn result(&self, task: &TaskView<'_>, output: &RunOutput, success: bool) -> Map {
         let command = self.field("command");
         let secret = command.has_sensitive();
         let shown = Value::from(shell_script(&command)).sensitive_if(secret);
         let code = return_code(&output.exit);
         let (error, limit) = match &output.exit {
-            Exit::TimedOut => (
-                Value::Null,
-                Value::Float(output.elapsed.as_secs_f64().floor()),
-            ),
+            Exit::TimedOut => (Value::Null, Value::Float(limit_seconds(task, output))),
             Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => (Value::Null, Value::Null),
             exit => (Value::from(exit.to_string()), Value::Null),
         };
@@ -283,12 +280,18 @@ impl ShellRun {
 pub(super) fn exit_reason(task: &TaskView<'_>, output: &RunOutput) -> String {
     match &output.exit {
         Exit::TimedOut => {
-            let limit = task.settings.time_limit.unwrap_or(output.elapsed);
-            let limit = limit.as_secs_f64();
+            let limit = limit_seconds(task, output);
             format!("ran longer than its limit of {limit} s and was ended")
         }
         exit => exit.to_string(),
     }
+}
+
+/// Returns the time limit of a command that ran too long, in seconds.
+fn limit_seconds(task: &TaskView<'_>, output: &RunOutput) -> f64 {
+    // An executor has its own limit, which is not known here.
+    let limit = task.settings.time_limit.unwrap_or(output.elapsed);
+    limit.as_secs_f64()
 }
 
 /// Returns the exit code of a command, or its signal as a negative number. Null if it has neither.

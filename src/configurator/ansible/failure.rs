@@ -19,6 +19,8 @@ const NOISE: [&str; 2] = ["[WARNING]", "[DEPRECATION WARNING]"];
 pub(super) struct FailedRun<'a> {
     pub(super) words: &'a [String],
     pub(super) output: &'a RunOutput,
+    /// The end of the program as a text that follows its name.
+    pub(super) exit_reason: String,
     pub(super) report: &'a PlaybookReport,
     /// The first line of `ansible-playbook --version`, if it was asked.
     pub(super) version: Option<&'a str>,
@@ -89,11 +91,7 @@ impl FailedRun<'_> {
                     .to_owned()
             }
             Exit::Code(0) => "ended with exit code 0, although hosts failed".to_owned(),
-            Exit::TimedOut => {
-                let limit = self.output.elapsed.as_secs_f64().floor();
-                format!("ran longer than its limit of {limit} s and was ended")
-            }
-            exit => exit.to_string(),
+            _ => self.exit_reason.clone(),
         }
     }
 

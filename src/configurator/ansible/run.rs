@@ -7,7 +7,7 @@ use super::invocation::{ProgramInput, VAULT_ID, add_settings, with_vaults};
 use super::rendered::RenderedPlaybook;
 use super::report::{HostChange, PlaybookReport};
 use crate::configurator::result_template::apply_result_template;
-use crate::configurator::shell_run::never_started;
+use crate::configurator::shell_run::{exit_reason, never_started};
 use crate::configurator::template::error_outcome;
 use crate::expr::{Error, VaultPassword};
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, RunOutput};
@@ -205,6 +205,7 @@ impl PlaybookRun {
             let failed = FailedRun {
                 words: &self.rendered.shown_words(),
                 output,
+                exit_reason: exit_reason(task, output),
                 report,
                 version,
                 secrets: &self.secrets,
