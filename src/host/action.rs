@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::change::Change;
 use super::fact::Fact;
 use super::{
-    CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, GetSettings, PrivateWork, ProgramInput,
-    PutSettings, Secret, Variables,
+    CaptureBudget, CaptureBuffer, DEFAULT_CAPTURE_LIMIT, FunctionCall, GetSettings, PrivateWork,
+    ProgramInput, PutSettings, Secret, Variables,
 };
 use crate::value::{REDACTED, Redactor, Secrets};
 
@@ -42,6 +42,8 @@ pub enum Action {
     Change(Vec<Change>),
     /// Works on private files of this machine.
     Private(PrivateWork),
+    /// Calls a function that only an executor of the user's can perform (X9).
+    Call(FunctionCall),
 }
 
 /// An upload of a file or folder.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Secret;
+use crate::text::Glob;
 use crate::value::Secrets;
 
 /// An ordered, non-empty list of executors.
@@ -15,6 +16,9 @@ pub struct ExecutorChain {
     executors: Vec<ChainExecutor>,
     /// The outcome if no executor performs the action.
     pub on_unhandled: UnhandledPolicy,
+    /// Patterns of the functions that the programs of the chain perform although this program has none of that name
+    /// (`allow_missing_func`, X9).
+    pub missing_functions: Vec<String>,
 }
 
 /// The outcome of an action that no executor of a chain performed.
@@ -132,6 +136,7 @@ impl Default for ExecutorChain {
         Self {
             executors: vec![ChainExecutor::Direct],
             on_unhandled: UnhandledPolicy::default(),
+            missing_functions: Vec::new(),
         }
     }
 }
@@ -144,7 +149,7 @@ impl ExecutorChain {
         }
         Self {
             executors,
-            on_unhandled: UnhandledPolicy::default(),
+            ..Self::default()
         }
     }
 
@@ -155,6 +160,13 @@ impl ExecutorChain {
     /// Whether the chain starts with `direct` and so acts as if there were no chain.
     pub fn is_direct(&self) -> bool {
         self.executors.first() == Some(&ChainExecutor::Direct)
+    }
+
+    /// Returns true if a program of the chain performs a function that this program does not have (X9).
+    pub fn takes_missing_function(&self, function: &str) -> bool {
+        let is_custom = |executor: &ChainExecutor| matches!(executor, ChainExecutor::Custom(_));
+        let mut patterns = self.missing_functions.iter();
+        self.executors.iter().any(is_custom) && patterns.any(|it| Glob::new(it).matches(function))
     }
 
     /// Returns the passwords of the executors, which the host could print.

@@ -21,7 +21,7 @@ impl Delivery {
     pub fn of(action: &Action, location: &Location) -> Self {
         match action {
             Action::Run(command) if command.raw || location.is_raw() => Self::Raw,
-            Action::Run(_) => Self::Script,
+            Action::Run(_) | Action::Call(_) => Self::Script,
             Action::Read(_) | Action::Change(_) => Self::OpenShell,
             Action::Put(_) | Action::Get(_) | Action::Private(_) => Self::Transfer,
         }

@@ -17,6 +17,7 @@ mod delivery;
 mod download_limits;
 mod executor;
 pub mod fact;
+mod function_call;
 mod input_writer;
 mod interactive;
 pub mod inventory;
@@ -77,6 +78,7 @@ pub use executor::{
     ChainContext, ChainNote, ChainProgress, ChainRun, ChainSpec, ExecutorConfiguration,
     ExecutorEnvironment, ExecutorError,
 };
+pub use function_call::FunctionCall;
 pub use interactive::{Forward, ForwardEndpoint, Forwarding, Terminal};
 pub use location::{
     AlgorithmSettings, Container, Destination, DialSettings, HostKeyPolicy, Identities, Location,

@@ -80,7 +80,7 @@ impl ActionResult {
     /// Creates the result of an action that never started, or whose end is unknown.
     pub fn not_performed(action: &Action, exit: Exit) -> Self {
         match action {
-            Action::Run(_) => Self::Run(RunOutput::not_run(exit)),
+            Action::Run(_) | Action::Call(_) => Self::Run(RunOutput::not_run(exit)),
             Action::Put(_) | Action::Get(_) => Self::Transfer(TransferOutput {
                 exit,
                 files: 0,

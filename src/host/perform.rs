@@ -38,6 +38,9 @@ impl ConnectionPool {
                     "internal error: a local command was sent to the remote runner".to_owned();
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
+            (_, Action::Call(call)) => {
+                ActionResult::not_performed(action, Exit::Failed(call.unavailable()))
+            }
             (_, Action::Private(_)) => {
                 let why = "private files are only supported on this machine".to_owned();
                 ActionResult::not_performed(action, Exit::Failed(why))
@@ -73,6 +76,10 @@ fn needs_programs(action: &Action) -> bool {
     match action {
         Action::Put(put) => put.settings != PutSettings::default(),
         Action::Get(get) => get.settings != GetSettings::default(),
-        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => false,
+        Action::Run(_)
+        | Action::Read(_)
+        | Action::Change(_)
+        | Action::Private(_)
+        | Action::Call(_) => false,
     }
 }

@@ -43,9 +43,11 @@ pub(super) async fn transfer_locally(action: &Action) -> TransferOutput {
     let copying = tokio::task::spawn_blocking(move || match &action {
         Action::Put(put) => local_copy::put(put),
         Action::Get(get) => local_copy::get(get),
-        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
-            Ok(TransferCount::default())
-        }
+        Action::Run(_)
+        | Action::Read(_)
+        | Action::Change(_)
+        | Action::Private(_)
+        | Action::Call(_) => Ok(TransferCount::default()),
     });
     let result = copying.await.unwrap_or_else(|_| Err(stopped()));
     output(result, start)
@@ -62,7 +64,11 @@ pub(super) async fn transfer_remotely(
     let limit = match action {
         Action::Put(put) => put.time_limit,
         Action::Get(get) => get.time_limit,
-        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => None,
+        Action::Run(_)
+        | Action::Read(_)
+        | Action::Change(_)
+        | Action::Private(_)
+        | Action::Call(_) => None,
     };
     let too_long = wait_for_limit(limit);
     tokio::pin!(too_long);
@@ -145,9 +151,11 @@ async fn transfer(
     match action {
         Action::Put(put) => upload(remote_fs, programs, put).await,
         Action::Get(get) => download(remote_fs, get).await,
-        Action::Run(_) | Action::Read(_) | Action::Change(_) | Action::Private(_) => {
-            Ok(TransferCount::default())
-        }
+        Action::Run(_)
+        | Action::Read(_)
+        | Action::Change(_)
+        | Action::Private(_)
+        | Action::Call(_) => Ok(TransferCount::default()),
     }
 }
 

@@ -146,7 +146,7 @@ impl TaskNames<'_> {
             StepAction::Block(block) => {
                 block.settings.iter().for_each(|it| self.settings(it, span));
             }
-            StepAction::Fetch { .. } => {}
+            StepAction::Fetch { .. } | StepAction::Call(_) => {}
         }
     }
 

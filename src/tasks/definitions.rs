@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use super::{CommandOptions, HostScope, LocalPattern, TaskCall, TaskName, TemplateText};
 use crate::diagnostic::Span;
-use crate::host::{Command, ExecutorConfiguration, GetSettings, PutSettings};
+use crate::host::{Command, ExecutorConfiguration, FunctionCall, GetSettings, PutSettings};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
@@ -181,6 +181,8 @@ pub enum StepAction {
         /// The pattern that the whole answer must match.
         validate: Option<crate::text::Pattern>,
     },
+    /// Calls a function that only an executor of the user's can perform (`unfurl op`).
+    Call(FunctionCall),
     /// Changes the environment for the following steps and tasks (F20).
     Set(Box<EnvSettings>),
     /// Runs another task and waits for its result (F23).

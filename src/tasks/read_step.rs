@@ -102,6 +102,7 @@ fn read_until(fields: &mut FieldReader, node: &Node, action: &StepAction) -> Opt
         | StepAction::Get(_)
         | StepAction::Fetch { .. }
         | StepAction::Template(_)
+        | StepAction::Call(_)
         | StepAction::Execute(_) => true,
         StepAction::Prompt { .. }
         | StepAction::Set(_)

@@ -19,7 +19,7 @@ use super::{
     TemplateText, Transfer,
 };
 use crate::expr::Context;
-use crate::host::{Action, ActionRequest, Content, Get, Location, Put};
+use crate::host::{Action, ActionRequest, Content, FunctionCall, Get, Location, Put};
 use crate::system::fs::SECRET_MODE;
 use crate::value::{Map, REDACTED, Value};
 
@@ -63,6 +63,7 @@ impl TaskEngine {
             StepAction::Prompt { text, default, .. } => {
                 self.prompt(id, text, default.as_ref(), &context)
             }
+            StepAction::Call(call) => self.call_function(id, step, call),
             StepAction::Set(settings) => self.set(id, settings, &context),
             StepAction::Execute(execute) => self.execute(id, step, execute, &context),
             StepAction::Abort(text) => {
@@ -110,6 +111,7 @@ impl TaskEngine {
                 | StepAction::Get(_)
                 | StepAction::Fetch { .. }
                 | StepAction::Template(_)
+                | StepAction::Call(_)
         );
         if !is_remote || self.runs[id].target().is_some() {
             return Ok(false);
@@ -308,6 +310,22 @@ impl TaskEngine {
             time_limit: self.time_limit(id),
         };
         self.submit_transfer(id, Action::Get(get), sudo.clone())
+    }
+
+    /// Passes a function to the executors. Its arguments may be secret, so they are not shown.
+    fn call_function(
+        &mut self,
+        id: usize,
+        step: &TaskStep,
+        call: &FunctionCall,
+    ) -> Result<StepProgress, TaskFailure> {
+        let shown = RenderedText {
+            text: call.function.clone(),
+            secret: false,
+        };
+        self.announce_step(id, "call", &shown, step);
+        let location = self.location_of(id)?;
+        Ok(self.submit_action(id, location, Action::Call(call.clone())))
     }
 
     fn prompt(

@@ -11,9 +11,10 @@ use crate::cli::prompt::AnswerSource;
 use crate::cli::screen::hosts::HostScreen;
 use crate::diagnostic::Sources;
 use crate::fleet::tasks::{AdHocTask, TasksRequest};
-use crate::host::ExecutorConfiguration;
+use crate::host::{ExecutorChain, ExecutorConfiguration};
 use crate::ops::tasks::perform;
 use crate::ops::{Failure, watch_signals};
+use crate::system::signals::Interrupts;
 use crate::tasks::{StepAction, Tasks};
 
 /// Returns a task that consists of one step, under a name for messages.
@@ -25,29 +26,63 @@ pub(in crate::cli) fn named_step(name: &'static str, step_action: StepAction) ->
     }
 }
 
+/// An ad-hoc task with the hosts and executors that the options choose. Nothing has run yet.
+pub(in crate::cli) struct PreparedRun {
+    request: TasksRequest,
+    format: HostOutput,
+}
+
+impl PreparedRun {
+    pub(in crate::cli) fn new(
+        task: AdHocTask,
+        hosts: &HostOptions,
+        cx: &Context,
+    ) -> Result<Self, Failure> {
+        let known = hosts.fleet_hosts(answer_source(Some(&task)), cx)?;
+        let configured: Vec<&ExecutorConfiguration> = known.executors.iter().collect();
+        let chain = hosts.chain(&configured, &cx.output)?;
+        let request = TasksRequest {
+            tasks: Tasks::default(),
+            sources: Sources::default(),
+            calls: Vec::new(),
+            command: Some(task),
+            options: hosts.options(&known)?,
+            resolver: Rc::clone(&known) as _,
+            roles: known,
+            chain,
+            connections: hosts.connection.pool_limits(),
+            allowed: cx.global.allow.clone(),
+            interrupts: watch_signals(),
+        };
+        Ok(Self {
+            request,
+            format: hosts.output,
+        })
+    }
+
+    /// Returns the executors, if any are chosen.
+    pub(in crate::cli) fn chain(&self) -> Option<&ExecutorChain> {
+        self.request.chain.as_deref()
+    }
+
+    /// Returns the signals that end the run.
+    pub(in crate::cli) fn interrupts(&self) -> &Interrupts {
+        &self.request.interrupts
+    }
+
+    /// Runs the task and returns the exit code.
+    pub(in crate::cli) fn perform(&self, cx: &Context) -> Result<u8, Failure> {
+        perform_shown(&self.request, self.format, cx)
+    }
+}
+
 /// Runs an ad-hoc task on the hosts that the options choose and returns the exit code.
 pub(in crate::cli) fn run_ad_hoc(
     task: AdHocTask,
     hosts: &HostOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    let known = hosts.fleet_hosts(answer_source(Some(&task)), cx)?;
-    let configured: Vec<&ExecutorConfiguration> = known.executors.iter().collect();
-    let chain = hosts.chain(&configured, &cx.output)?;
-    let request = TasksRequest {
-        tasks: Tasks::default(),
-        sources: Sources::default(),
-        calls: Vec::new(),
-        command: Some(task),
-        options: hosts.options(&known)?,
-        resolver: Rc::clone(&known) as _,
-        roles: known,
-        chain,
-        connections: hosts.connection.pool_limits(),
-        allowed: cx.global.allow.clone(),
-        interrupts: watch_signals(),
-    };
-    perform_shown(&request, hosts.output, cx)
+    PreparedRun::new(task, hosts, cx)?.perform(cx)
 }
 
 /// Runs a request over hosts, shows its events and summary, and returns the exit code.

@@ -17,6 +17,7 @@ use crate::fleet::states::{
 use crate::name::EnumWords as _;
 use crate::ops::{Failure, FailureKind};
 use crate::states::CompiledStates;
+use crate::system::signals::Interrupts;
 use crate::ui::{
     Align, Answer, StateDetail, Table, TableLayout, nested, read_approval, states_question,
 };
@@ -55,7 +56,7 @@ pub(in crate::cli) fn run(
     options: &RunOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    if !request.test && !options.approve && !is_approved(command, request, cx)? {
+    if !request.test && !options.approve && !approves_states(command, request, cx)? {
         match options.shown.output {
             HostOutput::Json => cx.output.json(&json!({ "status": "declined" })),
             HostOutput::Text => cx
@@ -85,7 +86,7 @@ pub(in crate::cli) fn require_approval(
     approve: bool,
     cx: &Context,
 ) -> Result<(), Failure> {
-    if approve || is_approved(command, request, cx)? {
+    if approve || approves_states(command, request, cx)? {
         return Ok(());
     }
     let message = "nothing was done: the run was not approved";
@@ -93,7 +94,18 @@ pub(in crate::cli) fn require_approval(
 }
 
 /// Asks whether states may run. Fails if nobody can be asked.
-fn is_approved(command: &str, request: &StatesRequest, cx: &Context) -> Result<bool, Failure> {
+fn approves_states(command: &str, request: &StatesRequest, cx: &Context) -> Result<bool, Failure> {
+    let question = states_question(&described(&request.source.selection), &targets(request));
+    is_approved(command, question, &request.interrupts, cx)
+}
+
+/// Asks whether a command may change hosts. Fails if nobody can be asked.
+pub(in crate::cli) fn is_approved(
+    command: &str,
+    question: String,
+    interrupts: &Interrupts,
+    cx: &Context,
+) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
         let message = format!(
             "`{command}` changes hosts and needs approval, but the standard input is no terminal"
@@ -105,8 +117,6 @@ fn is_approved(command: &str, request: &StatesRequest, cx: &Context) -> Result<b
             Some(hint.into()),
         ));
     }
-    let question = states_question(&described(&request.source.selection), &targets(request));
-    let interrupts = &request.interrupts;
     let answer = prompt::yes_or_no(question, read_approval, interrupts, &cx.output);
     match interrupts.first() {
         Some(signal) => Err(Failure::interrupted(signal)),

@@ -24,7 +24,9 @@ pub(in crate::host) fn command(action: &Action) -> Option<Command> {
     let text = match action {
         Action::Read(facts) => read_script::script(facts),
         Action::Change(changes) => change_script::script(changes),
-        Action::Run(_) | Action::Put(_) | Action::Get(_) | Action::Private(_) => return None,
+        Action::Run(_) | Action::Put(_) | Action::Get(_) | Action::Private(_) | Action::Call(_) => {
+            return None;
+        }
     };
     let words = ["/bin/sh", "-c", START_SHELL_SCRIPT]
         .map(str::to_owned)

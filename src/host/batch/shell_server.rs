@@ -35,7 +35,11 @@ impl ShellRequest {
         let script = match action {
             Action::Read(facts) => read_script::calls(facts),
             Action::Change(changes) => change_script::calls(changes),
-            Action::Run(_) | Action::Put(_) | Action::Get(_) | Action::Private(_) => return None,
+            Action::Run(_)
+            | Action::Put(_)
+            | Action::Get(_)
+            | Action::Private(_)
+            | Action::Call(_) => return None,
         };
         Some(Self::for_script(&script))
     }

@@ -150,10 +150,16 @@ impl ChainRun {
     }
 
     fn perform(&mut self, executor: &ChainExecutor, now: Instant) -> ChainProgress {
+        match (executor, &self.request.action) {
+            (ChainExecutor::DryRun, _) => return self.report_dry_run(now),
+            (ChainExecutor::Custom(own), _) => return self.ask_program(own, now),
+            (_, Action::Call(call)) => {
+                return self.finish_with(Exit::Failed(call.unavailable()), now);
+            }
+            _ => {}
+        }
         let mut request = self.request.clone();
         let action = match executor {
-            ChainExecutor::DryRun => return self.report_dry_run(now),
-            ChainExecutor::Custom(own) => return self.ask_program(own, now),
             ChainExecutor::Container { name, engine } => {
                 request.location = Location::Container(Arc::new(Container {
                     name: name.clone(),
@@ -285,7 +291,7 @@ impl ChainRun {
     /// chain limits their time.
     fn keeps_shell(&self) -> bool {
         let has_shell = match self.request.action {
-            Action::Run(_) | Action::Private(_) => false,
+            Action::Run(_) | Action::Private(_) | Action::Call(_) => false,
             Action::Put(_) | Action::Get(_) => true,
             Action::Read(_) | Action::Change(_) => !self.request.location.is_local(),
         };
@@ -378,7 +384,7 @@ impl ChainRun {
                 Action::Put(put) => Some(&mut put.time_limit),
                 Action::Get(get) => Some(&mut get.time_limit),
                 // The commands within facts and changes have their own limits.
-                Action::Read(_) | Action::Change(_) | Action::Private(_) => None,
+                Action::Read(_) | Action::Change(_) | Action::Private(_) | Action::Call(_) => None,
             };
             if let Some(limit) = limit {
                 *limit = Some(limit.map_or(remaining, |limit| limit.min(remaining)));
@@ -542,6 +548,7 @@ fn describe_action(action: &Action) -> String {
         Action::Read(facts) => describe_count("read", facts.len(), "fact"),
         Action::Change(changes) => describe_count("make", changes.len(), "change"),
         Action::Private(_) => "work on private files".to_owned(),
+        Action::Call(call) => format!("call `{}`", call.function),
     }
 }
 

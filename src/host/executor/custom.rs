@@ -137,7 +137,7 @@ fn result_of_value(result: &Value, action: &Action, elapsed: Duration) -> Action
         (text_of(result), String::new())
     };
     match action {
-        Action::Run(_) => {}
+        Action::Run(_) | Action::Call(_) => {}
         // Only commands have outputs, which would show the reason.
         _ if code != 0 => {
             let text = [stdout.trim(), stderr.trim()].join(" ");

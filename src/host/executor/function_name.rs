@@ -3,7 +3,7 @@
 use crate::host::Action;
 
 /// Returns the name that Salt has for the function of an action.
-pub(super) fn function_of(action: &Action) -> &'static str {
+pub(super) fn function_of(action: &Action) -> &str {
     match action {
         Action::Run(_) => "cmd.run",
         Action::Put(_) => "cp.get_file",
@@ -11,5 +11,6 @@ pub(super) fn function_of(action: &Action) -> &'static str {
         Action::Read(_) => "grains.items",
         Action::Change(_) => "state.apply",
         Action::Private(_) => "file.read",
+        Action::Call(call) => &call.function,
     }
 }

@@ -29,6 +29,9 @@
 //!  "next": ["direct"], "options": {}, "configuration": {}}
 //! ```
 //!
+//! The action of a function that this program does not have is `{"call": {"function", "arguments", "keywords"}}`. The
+//! chain gets it only if the configuration allows it with `allow_missing_func` (X9).
+//!
 //! `options` are those of the request, which the requester may choose freely. `configuration` has
 //! the options of the configuration. An option that decides what is allowed must be read from
 //! `configuration` alone (X6). The object may contain secrets of the command. The program writes

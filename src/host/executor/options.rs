@@ -21,7 +21,7 @@ const REQUEST_OPTIONS: [&str; 5] = ["splaytime", "spread", "timeout", "attempts"
 
 /// The options that only the configuration may set, because they decide what a requester is allowed
 /// to do.
-const CONFIGURATION_OPTIONS: [&str; 9] = [
+const CONFIGURATION_OPTIONS: [&str; 11] = [
     "sudo_user",
     "sudo_password",
     "su_user",
@@ -31,6 +31,8 @@ const CONFIGURATION_OPTIONS: [&str; 9] = [
     "chroot",
     "delegated_modules",
     "delegated_functions",
+    "allow_missing_func",
+    "all_missing_func",
 ];
 
 /// The options that add to a list of the configuration, whether a request or the configuration sets them.
@@ -190,7 +192,8 @@ impl ChainSpec {
             executors.push(reader.executor(if becomes { "sudo" } else { name })?);
         }
         reader.check_options(&executors)?;
-        let chain = ExecutorChain::new(executors);
+        let mut chain = ExecutorChain::new(executors);
+        chain.missing_functions = reader.missing_functions()?;
         if chain.never_executes() {
             let text = "no executor of the chain performs the action: add `direct` at its end";
             reader.warnings.push(text.to_owned());
@@ -348,6 +351,24 @@ impl ChainReader<'_> {
             )?,
             functions: all("delegated_functions", "add_delegated_functions", &[])?,
         })
+    }
+
+    /// Returns the patterns of `allow_missing_func`, which Salt's documentation calls `all_missing_func` as well (X9).
+    fn missing_functions(&self) -> Result<Vec<String>, ExecutorError> {
+        let options = &self.configuration.options;
+        let named = ["allow_missing_func", "all_missing_func"];
+        let found = named
+            .into_iter()
+            .find_map(|name| Some((name, options.get(name)?)));
+        let Some((name, value)) = found else {
+            return Ok(Vec::new());
+        };
+        match value.reveal() {
+            Value::Null | Value::Bool(false) => Ok(Vec::new()),
+            Value::Bool(true) => Ok(vec!["*".to_owned()]),
+            other => names_of(other)
+                .ok_or_else(|| invalid_value(name, "`true`, `false` or a list of patterns")),
+        }
     }
 
     /// Returns the container program; `docker` by default.
@@ -603,7 +624,7 @@ mod tests {
         insta::assert_snapshot!(names(&parsed("sudo", "{}"), &nothing), @"executor `sudo` needs the option `sudo_user` in the configuration");
         insta::assert_snapshot!(names(&parsed("splay", "{splaytime: 0}"), &nothing), @"the option `splaytime` of executors must be a positive whole number");
         insta::assert_snapshot!(names(&parsed("timeout", "{}"), &nothing), @"the option `timeout` of executors must be a positive number of seconds");
-        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; the options are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`, `delegated_modules`, `delegated_functions`, `add_delegated_modules`, `add_delegated_functions`");
+        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; the options are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`, `delegated_modules`, `delegated_functions`, `allow_missing_func`, `all_missing_func`, `add_delegated_modules`, `add_delegated_functions`");
         insta::assert_snapshot!(names(&nothing, &configured("{chain: sudo, sudo_user: -x}")), @"the option `sudo_user` of executors must be a name that does not start with `-` and has no control characters");
     }
 

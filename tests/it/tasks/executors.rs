@@ -92,6 +92,92 @@ fn files_configure_executors_and_the_command_line_replaces_them() {
 }
 
 #[test]
+fn an_executor_performs_a_function_that_is_missing_here_if_the_configuration_says_so() {
+    let env = TestEnv::new();
+    executor(
+        &env,
+        "own",
+        "#!/bin/sh\ncat >> seen\necho '{\"result\": \"pruned\"}'\n",
+    );
+    let configure = |options: &str| {
+        let text = format!("executors: {{{options}}}\nhosts: {{web1: {{}}}}\n");
+        env.write("hosts.yaml", &text);
+    };
+    let op = ["op", "docker.prune", "all", "age=3", "-H", "@local"];
+    let op = op
+        .iter()
+        .chain(&["--hosts-file", "hosts.yaml", "--approve"]);
+    let unknown = "the state function `docker.prune` does not exist";
+    // Salt's names of the option are `allow_missing_func` and, in its documentation, `all_missing_func`.
+    for allowed in ["true", "['docker.*', cert.renew]", "docker.prune"] {
+        for name in ["allow_missing_func", "all_missing_func"] {
+            configure(&format!("chain: [own], {name}: {allowed}"));
+            let run = env.unfurl(op.clone()).succeeds();
+            assert!(run.stderr.contains("answers: pruned"), "{run}");
+        }
+    }
+    let seen = env.read("seen");
+    let request: serde_json::Value = serde_json::Deserializer::from_str(&seen)
+        .into_iter()
+        .next()
+        .unwrap()
+        .unwrap();
+    assert_eq!(request["function"], "docker.prune");
+    let call = serde_json::json!({
+        "function": "docker.prune", "arguments": ["all"], "keywords": {"age": 3},
+    });
+    assert_eq!(request["action"]["call"], call);
+
+    for refused in ["false", "[cert.renew]"] {
+        configure(&format!("chain: [own], allow_missing_func: {refused}"));
+        env.unfurl(op.clone()).exits(2).says(&[unknown]);
+    }
+    // A request must not decide about it, and built-in executors take no such function.
+    configure("chain: [own]");
+    let words = ["--executor-opts", "{allow_missing_func: true}"];
+    env.unfurl(op.clone().chain(&words))
+        .exits(2)
+        .says(&[unknown, "is ignored"]);
+    configure("chain: [direct], allow_missing_func: true");
+    env.unfurl(op.clone()).exits(2).says(&[unknown]);
+    assert_eq!(env.read("seen"), seen);
+}
+
+#[test]
+fn a_missing_function_that_every_executor_leaves_is_not_available() {
+    let env = TestEnv::new();
+    executor(&env, "own", "#!/bin/sh\necho null\n");
+    let op = [
+        "op",
+        "docker.prune",
+        "-H",
+        "@local",
+        "--hosts-file",
+        "hosts.yaml",
+    ];
+    let configure = |chain: &str| {
+        let text = format!(
+            "executors: {{chain: {chain}, allow_missing_func: true}}\nhosts: {{web1: {{}}}}\n"
+        );
+        env.write("hosts.yaml", &text);
+    };
+    configure("[own, direct]");
+    let approved = op.iter().chain(&["--approve"]);
+    env.unfurl(approved.clone())
+        .exits(1)
+        .says(&["'docker.prune' is not available"]);
+    configure("[own]");
+    env.unfurl(approved)
+        .succeeds()
+        .says(&["no executor ran the function"]);
+    // Nobody can be asked, and nothing can be said about the effects.
+    env.unfurl(op).exits(1).says(&["needs approval"]);
+    env.unfurl(op.iter().chain(&["--dryrun"]))
+        .exits(2)
+        .says(&["`--dryrun` cannot tell"]);
+}
+
+#[test]
 fn states_pass_through_the_executors_too() {
     let env = TestEnv::new();
     env.write(
