@@ -64,6 +64,31 @@ fn fill(env: &TestEnv) {
 }
 
 #[test]
+fn hosts_that_share_a_folder_get_the_same_tree_at_the_same_time() {
+    requires!("root", "sudo", "sshd");
+    let (sshd, env) = (Sshd::with(4, &[]), TestEnv::new());
+    let paths: Vec<String> = (0..100)
+        .map(|number| format!("tree/a{number}/b/file"))
+        .collect();
+    for path in &paths {
+        env.write(path, path);
+    }
+    let target = sshd.path("shared");
+    let into = format!("{}/", target.display());
+    // Over SFTP, and with the programs of the host.
+    for more in [&[][..], &["--sudo"]] {
+        fs::create_dir(&target).unwrap();
+        let words = [&["put", "tree", &into][..], more].concat();
+        over(&env, &sshd, 4, &words).succeeds();
+        assert_eq!(
+            digests(&target.join("tree")),
+            digests(&env.work().join("tree"))
+        );
+        fs::remove_dir_all(&target).unwrap();
+    }
+}
+
+#[test]
 fn a_folder_goes_to_hosts_and_comes_back_from_each_as_it_was() {
     requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
