@@ -41,16 +41,9 @@ pub(super) fn call(
     if !chain.any(|chain| chain.takes_missing_function(&args.function)) {
         return Err(unknown);
     }
-    if args.run.dryrun {
-        let message = format!(
-            "`--dryrun` cannot tell the changes of `{}`, because an executor of yours performs it",
-            args.function
-        );
-        return Err(Failure::usage(message));
-    }
-    require_target("op", &args.tree, &args.hosts)?;
+    check_options(args)?;
     if !args.run.approve {
-        let choice = &args.hosts.choice;
+        let choice = &hosts.choice;
         let targets = choice.hosts.iter().chain(&choice.roles);
         let targets: Vec<&str> = targets.map(String::as_str).collect();
         let question = states_question(&format!("call {}", args.function), &targets);
@@ -62,14 +55,36 @@ pub(super) fn call(
     prepared.perform(cx)
 }
 
+/// Refuses options that mean nothing for a function of an executor.
+fn check_options(args: &OpArgs) -> Result<(), Failure> {
+    let function = &args.function;
+    if args.run.dryrun {
+        return Err(Failure::usage(format!(
+            "`--dryrun` cannot tell the changes of `{function}`, because an executor of yours performs it"
+        )));
+    }
+    if !args.tree.limit.is_empty() {
+        return Err(Failure::usage_with(
+            &format!(
+                "`--limit` is not available for `{function}`, which an executor of yours performs"
+            ),
+            "choose the hosts with `-H`, `-R` and `-x`",
+        ));
+    }
+    require_target("op", &args.tree, &args.hosts)
+}
+
 /// Returns the options of a run over hosts that correspond to those of `op`.
 fn host_options(args: &OpArgs) -> HostOptions {
     let run = &args.run;
+    let mut choice = args.hosts.choice.clone();
+    choice.hosts.extend(args.tree.instance.iter().cloned());
     HostOptions {
-        choice: args.hosts.choice.clone(),
+        choice,
         order: HostOrder {
             parallel: !run.serial,
             pool_size: run.parallel.or(NonZeroUsize::new(MAX_PARALLEL)),
+            // With states, one failure more is needed if the percentage is reached exactly.
             max_fail: run.fail_percent.map(|percent| match percent {
                 0 => MaxFail::Count(1),
                 percent => MaxFail::Percent(percent),

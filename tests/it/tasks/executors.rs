@@ -175,6 +175,9 @@ fn a_missing_function_that_every_executor_leaves_is_not_available() {
     env.unfurl(op.iter().chain(&["--dryrun"]))
         .exits(2)
         .says(&["`--dryrun` cannot tell"]);
+    env.unfurl(op.iter().chain(&["--limit", "web*"]))
+        .exits(2)
+        .says(&["`--limit` is not available"]);
 }
 
 #[test]
