@@ -65,7 +65,7 @@ fn check_options(args: &OpArgs) -> Result<(), Failure> {
     }
     if !args.tree.limit.is_empty() {
         return Err(Failure::usage_with(
-            &format!(
+            format!(
                 "`--limit` is not available for `{function}`, which an executor of yours performs"
             ),
             "choose the hosts with `-H`, `-R` and `-x`",
