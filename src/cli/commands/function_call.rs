@@ -8,11 +8,11 @@ use crate::cli::args::host::{HostOptions, HostOrder};
 use crate::cli::args::state::OpArgs;
 use crate::cli::commands::ad_hoc::{PreparedRun, named_step};
 use crate::cli::commands::op_words::OpWords;
-use crate::cli::commands::state::is_approved;
+use crate::cli::commands::state::require_yes;
 use crate::cli::output::Context;
 use crate::cli::request::states::{MAX_PARALLEL, require_target};
 use crate::host::FunctionCall;
-use crate::ops::{Failure, FailureKind};
+use crate::ops::Failure;
 use crate::tasks::{MaxFail, StepAction};
 use crate::ui::states_question;
 use crate::value::Value;
@@ -47,10 +47,7 @@ pub(super) fn call(
         let targets = choice.hosts.iter().chain(&choice.roles);
         let targets: Vec<&str> = targets.map(String::as_str).collect();
         let question = states_question(&format!("call {}", args.function), &targets);
-        if !is_approved("op", question, prepared.interrupts(), cx)? {
-            let message = "nothing was done: the call was not approved";
-            return Err(Failure::new(FailureKind::Refused, message, None));
-        }
+        require_yes("op", question, prepared.interrupts(), cx)?;
     }
     prepared.perform(cx)
 }

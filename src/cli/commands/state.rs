@@ -56,7 +56,10 @@ pub(in crate::cli) fn run(
     options: &RunOptions,
     cx: &Context,
 ) -> Result<u8, Failure> {
-    if !request.test && !options.approve && !approves_states(command, request, cx)? {
+    if !request.test
+        && !options.approve
+        && !is_approved(command, question_of(request), &request.interrupts, cx)?
+    {
         match options.shown.output {
             HostOutput::Json => cx.output.json(&json!({ "status": "declined" })),
             HostOutput::Text => cx
@@ -86,21 +89,33 @@ pub(in crate::cli) fn require_approval(
     approve: bool,
     cx: &Context,
 ) -> Result<(), Failure> {
-    if approve || approves_states(command, request, cx)? {
+    if approve {
+        return Ok(());
+    }
+    require_yes(command, question_of(request), &request.interrupts, cx)
+}
+
+/// Asks a question about a run. Fails unless the answer is yes.
+pub(in crate::cli) fn require_yes(
+    command: &str,
+    question: String,
+    interrupts: &Interrupts,
+    cx: &Context,
+) -> Result<(), Failure> {
+    if is_approved(command, question, interrupts, cx)? {
         return Ok(());
     }
     let message = "nothing was done: the run was not approved";
     Err(Failure::new(FailureKind::Refused, message, None))
 }
 
-/// Asks whether states may run. Fails if nobody can be asked.
-fn approves_states(command: &str, request: &StatesRequest, cx: &Context) -> Result<bool, Failure> {
-    let question = states_question(&described(&request.source.selection), &targets(request));
-    is_approved(command, question, &request.interrupts, cx)
+/// Returns the question whether states may run.
+fn question_of(request: &StatesRequest) -> String {
+    states_question(&described(&request.source.selection), &targets(request))
 }
 
 /// Asks whether a command may change hosts. Fails if nobody can be asked.
-pub(in crate::cli) fn is_approved(
+fn is_approved(
     command: &str,
     question: String,
     interrupts: &Interrupts,

@@ -150,16 +150,10 @@ impl ChainRun {
     }
 
     fn perform(&mut self, executor: &ChainExecutor, now: Instant) -> ChainProgress {
-        match (executor, &self.request.action) {
-            (ChainExecutor::DryRun, _) => return self.report_dry_run(now),
-            (ChainExecutor::Custom(own), _) => return self.ask_program(own, now),
-            (_, Action::Call(call)) => {
-                return self.finish_with(Exit::Failed(call.unavailable()), now);
-            }
-            _ => {}
-        }
         let mut request = self.request.clone();
         let action = match executor {
+            ChainExecutor::DryRun => return self.report_dry_run(now),
+            ChainExecutor::Custom(own) => return self.ask_program(own, now),
             ChainExecutor::Container { name, engine } => {
                 request.location = Location::Container(Arc::new(Container {
                     name: name.clone(),
@@ -239,7 +233,7 @@ impl ChainRun {
 
     /// Wraps the action's command for another user or root folder.
     ///
-    /// Fails for file transfers, as only commands can be wrapped.
+    /// Fails for file transfers and missing functions, as only commands can be wrapped.
     fn wrap_command(
         &self,
         executor: &ChainExecutor,
@@ -247,6 +241,9 @@ impl ChainRun {
     ) -> Result<Action, String> {
         let name = executor.name();
         let (action, location) = (&self.request.action, &self.request.location);
+        if let Action::Call(call) = action {
+            return Err(call.unavailable());
+        }
         if Delivery::of(action, location) == Delivery::Raw {
             return Err(format!(
                 "`{name}` cannot run a raw command: it needs a POSIX shell on the host"

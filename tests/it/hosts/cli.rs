@@ -67,11 +67,8 @@ fn fill(env: &TestEnv) {
 fn hosts_that_share_a_folder_get_the_same_tree_at_the_same_time() {
     requires!("root", "sudo", "sshd");
     let (sshd, env) = (Sshd::with(4, &[]), TestEnv::new());
-    let paths: Vec<String> = (0..100)
-        .map(|number| format!("tree/a{number}/b/file"))
-        .collect();
-    for path in &paths {
-        env.write(path, path);
+    for number in 0..100 {
+        env.write(&format!("tree/a{number}/b/file"), "content");
     }
     let target = sshd.path("shared");
     let into = format!("{}/", target.display());

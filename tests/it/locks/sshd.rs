@@ -1,10 +1,11 @@
 //! A real `sshd` of this user, with a repository whose locks are kept by `git-lfs-transfer`.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::hosts::sshd::free_port;
 use crate::requires::{program, target};
 use crate::support::{TestEnv, wait_for};
 
@@ -34,9 +35,7 @@ impl Server {
         run(Command::new("git").args(["init", "-q", "--bare", "-b", "main", &at("remote.git")]));
         // Retry, because another process may take the free port before `sshd` does.
         for _ in 0..5 {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let port = listener.local_addr().unwrap().port();
-            drop(listener);
+            let port = free_port();
             if let Some(sshd) = start(folder.path(), programs, port) {
                 return Self { folder, sshd, port };
             }

@@ -161,11 +161,13 @@ fn a_missing_function_that_every_executor_leaves_is_not_available() {
         );
         env.write("hosts.yaml", &text);
     };
-    configure("[own, direct]");
     let approved = op.iter().chain(&["--approve"]);
-    env.unfurl(approved.clone())
-        .exits(1)
-        .says(&["'docker.prune' is not available"]);
+    for last in ["direct", "sudo", "container"] {
+        configure(&format!("[own, {last}], sudo_user: root, container: app"));
+        env.unfurl(approved.clone())
+            .exits(1)
+            .says(&["'docker.prune' is not available"]);
+    }
     configure("[own]");
     env.unfurl(approved)
         .succeeds()
