@@ -2,13 +2,12 @@
 //!
 //! Doc comments on commands and options are the help texts that users see.
 
-use clap::{Args as _, CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::args::format::{HostOutput, one_of};
 use super::args::global::Global;
 use super::args::job::{CheckArgs, JobArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
-use super::command_words::subcommand;
 use super::commands::add::AddArgs;
 use super::commands::clone::CloneArgs;
 use super::commands::commit::CommitArgs;
@@ -155,14 +154,4 @@ pub(super) enum Command {
 /// Returns the definition of the command line, with its help arranged.
 pub(super) fn definition() -> clap::Command {
     arrange(Cli::command())
-}
-
-/// Returns a definition that has only the command that the words name; None if they name none.
-///
-/// Such a definition parses the same words to the same values, and takes less time and memory. Its help and its errors
-/// lack the other commands. `all` has all commands.
-pub(super) fn definition_of_one(words: &[String], all: &clap::Command) -> Option<clap::Command> {
-    let command = subcommand(all, words.get(1)?)?;
-    let program = Global::augment_args(clap::Command::new(env!("CARGO_PKG_NAME")));
-    Some(program.subcommand(command.clone()))
 }

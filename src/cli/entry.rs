@@ -9,7 +9,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use serde_json::json;
 
 use super::args::format::HostOutput;
-use super::command_line::{Cli, Command, definition, definition_of_one};
+use super::command_line::{Cli, Command, definition};
 use super::commands::{
     add, clone, commit, completions, doctor, drift, explain, export, fact, forward, git, history,
     home, hosts, import, init, inventory, job, lock, man, merge_driver, op, plan, recover, replay,
@@ -18,6 +18,7 @@ use super::commands::{
 use super::completion::{self, COMPLETE_COMMAND};
 use super::help::arrange;
 use super::limits;
+use super::named_commands::definition_of_named;
 use super::output::{Context, Output};
 use super::prompt;
 use super::route::route;
@@ -72,23 +73,7 @@ pub fn main() -> ExitCode {
     start()
 }
 
-/// Enlarges the heap of this thread at once.
-///
-/// The C library grows the heap of any thread but the first one page by page, with a system call
-/// for each page.
-fn widen_heap() {
-    // Freeing the first block raises the C library's mmap threshold, so that the second block comes
-    // from the heap.
-    for size in [31 << 20, 30 << 20] {
-        let mut block = Vec::<u8>::new();
-        // Without this memory, the program is only slower.
-        block.try_reserve_exact(size).ok();
-        drop(std::hint::black_box(block));
-    }
-}
-
 fn start() -> ExitCode {
-    widen_heap();
     let (cli, is_json) = match parse_command_line(env::arguments()) {
         Ok(parsed) => parsed,
         Err(error) => {
@@ -154,13 +139,13 @@ fn print_usage(error: &clap::Error) -> ExitCode {
 
 /// Parses words into a command line. Also returns whether `--output json` is given.
 fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
-    let all = Cli::command();
-    let words = route(words, &all);
-    let one = definition_of_one(&words, &all);
-    let parsed = one.and_then(|mut one| one.try_get_matches_from_mut(&words).ok());
-    let mut matches = match parsed {
+    let named = definition_of_named(&words).and_then(|mut named| {
+        let words = route(words.clone(), &named);
+        named.try_get_matches_from_mut(words).ok()
+    });
+    let mut matches = match named {
         Some(matches) => matches,
-        None => match_all(&words, &arrange(all))?,
+        None => match_all(words)?,
     };
     let mut own = &matches;
     while let Some((_, below)) = own.subcommand() {
@@ -177,12 +162,12 @@ fn parse_command_line(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
 }
 
 /// Matches the words with the whole definition, whose help and errors are complete.
-fn match_all(
-    words: &[String],
-    definition: &clap::Command,
-) -> Result<clap::ArgMatches, clap::Error> {
-    let parsed = definition.clone().try_get_matches_from(words);
-    parsed.map_err(|error| usage_error::improve(error, words, definition))
+fn match_all(words: Vec<String>) -> Result<clap::ArgMatches, clap::Error> {
+    let all = Cli::command();
+    let words = route(words, &all);
+    let all = arrange(all);
+    let parsed = all.clone().try_get_matches_from(&words);
+    parsed.map_err(|error| usage_error::improve(error, &words, &all))
 }
 
 /// Returns true for a command that works on projects or machines: variables for other runtimes would change its effect.

@@ -18,6 +18,7 @@ mod job_result;
 mod job_views;
 mod left_out;
 mod limits;
+mod named_commands;
 mod output;
 mod plan_views;
 mod prompt;

@@ -15,7 +15,7 @@ use super::command_words::{Options, passes_words_on, subcommand};
 pub(super) const RUN_HOSTS: &str = "run-hosts";
 
 /// The name of both commands `run`.
-const RUN: &str = "run";
+pub(super) const RUN: &str = "run";
 
 /// The names of options that choose hosts and so select `run` over hosts.
 const HOST_OPTIONS: [&str; 3] = ["hosts", "roles", "hosts_file"];
