@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
+use russh::keys::{Certificate, Error, PrivateKey, PublicKey, decode_secret_key};
 use zeroize::Zeroizing;
 
+use super::short_ecdsa_key;
 use crate::host::Question;
 use crate::system::fs;
 
@@ -55,7 +56,7 @@ pub(super) fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
         Err(error) => return KeyFile::Unusable(Some(error.to_string())),
     };
     let text = String::from_utf8_lossy(&bytes);
-    match decode_secret_key(&text, None) {
+    match decode(&text, None) {
         Ok(key) if !key.is_encrypted() => return KeyFile::Unlocked(Arc::new(key)),
         Err(error) if !is_locked(&text) => {
             let why = format!("`{}` is not a private key: {error}", file.display());
@@ -64,7 +65,7 @@ pub(super) fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
         Ok(_) | Err(_) => {}
     }
     if let Some(passphrase) = passphrase
-        && let Ok(key) = decode_secret_key(&text, Some(passphrase))
+        && let Ok(key) = decode(&text, Some(passphrase))
     {
         return KeyFile::Unlocked(Arc::new(key));
     }
@@ -75,15 +76,26 @@ pub(super) fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     }
 }
 
+fn decode(text: &str, passphrase: Option<&str>) -> Result<PrivateKey, Error> {
+    decode_secret_key(text, passphrase)
+        .or_else(|error| short_ecdsa_key::read(text, passphrase).ok_or(error))
+}
+
+/// Returns the key in the format of OpenSSH, encrypted or not.
+fn from_openssh(text: &str) -> Option<PrivateKey> {
+    let key = PrivateKey::from_openssh(text).ok();
+    key.or_else(|| short_ecdsa_key::read(text, None))
+}
+
 /// Whether a key that could not be read is encrypted.
 ///
 /// Older formats say so in their header, the OpenSSH format only in its encoded data.
 fn is_locked(text: &str) -> bool {
-    text.contains("ENCRYPTED") || PrivateKey::from_openssh(text).is_ok_and(|key| key.is_encrypted())
+    text.contains("ENCRYPTED") || from_openssh(text).is_some_and(|key| key.is_encrypted())
 }
 
 fn public_key_of(file: &Path, text: &str) -> Option<PublicKey> {
-    if let Ok(key) = PrivateKey::from_openssh(text) {
+    if let Some(key) = from_openssh(text) {
         return Some(key.public_key().clone());
     }
     let text = fs::read_to_string(&public_key_path(file, ".pub")).ok()?;
@@ -100,7 +112,7 @@ fn public_key(file: &Path) -> Option<PublicKey> {
     let text = fs::read_to_string(file).ok()?;
     // A file may contain only a public key, which then selects a key of the agent.
     PublicKey::from_openssh(text.trim()).ok().or_else(|| {
-        let key = PrivateKey::from_openssh(&text).ok()?;
+        let key = from_openssh(&text)?;
         Some(key.public_key().clone())
     })
 }

@@ -18,6 +18,7 @@ mod known_hosts_command;
 mod known_hosts_file;
 mod login_files;
 mod pool;
+mod short_ecdsa_key;
 
 pub(super) use client::pipe_channel;
 pub(super) use connection::{Connection, KILL_TIMEOUT};

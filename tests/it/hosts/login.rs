@@ -51,6 +51,29 @@ fn keys_of_all_kinds_let_in_and_missing_files_are_passed_over() {
 }
 
 #[test]
+fn an_ecdsa_key_whose_number_begins_with_a_zero_byte_lets_in() {
+    requires!("sshd");
+    let sshd = Sshd::start();
+    for name in ["short_ecdsa", "short_ecdsa_encrypted", "short_ecdsa.pub"] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/keys");
+        std::fs::copy(format!("{folder}/{name}"), sshd.path(name)).unwrap();
+    }
+    let_in(&sshd, "short_ecdsa.pub");
+    let mut host = sshd.host();
+    host.identities.files = vec![sshd.path("short_ecdsa")];
+    lets_in(&sshd, &host);
+    let encrypted = sshd.path("short_ecdsa_encrypted");
+    host.identities.files = vec![encrypted.clone()];
+    let asked = Exit::NeedsAnswer {
+        question: Question::Passphrase(encrypted),
+        refused: false,
+    };
+    assert_eq!(run_once(&host, sh("true")).exit, asked);
+    host.identities.passphrase = Some(Secret::new("correct"));
+    lets_in(&sshd, &host);
+}
+
+#[test]
 fn a_key_with_a_passphrase_is_asked_for_only_if_nothing_else_lets_in() {
     requires!("sshd");
     let sshd = Sshd::start();
