@@ -262,12 +262,13 @@ impl RunnerLoop {
         let count = self.started_count;
         self.cancels.insert(id, (count, cancel));
         let executor = self.executor.clone();
-        let task = self.running.spawn(async move {
+        // The runtime copies a future that it spawns, so this large one is boxed.
+        let task = self.running.spawn(Box::pin(async move {
             let result = executor.perform(id, request, ends).await;
             // The receiver is gone while the runner is being dropped.
             executor.results.send(RunnerEvent::Ended(id, result)).ok();
             (id, count)
-        });
+        }));
         self.ids.insert(task.id(), id);
     }
 

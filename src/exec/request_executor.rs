@@ -100,7 +100,7 @@ impl RequestExecutor {
             secrets = command.hidden();
         }
         let mut result = match chain {
-            Some(chain) => self.run_chain(&chain, id, request, ends).await,
+            Some(chain) => Box::pin(self.run_chain(&chain, id, request, ends)).await,
             None => self.execute(id, request, ends).await,
         };
         result.hide(&secrets);

@@ -2,6 +2,9 @@
 //!
 //! Commands have a session of their own ([`remote_command`], [`raw_command`]), facts and changes go to a shell that stays open
 //! ([`remote_shell`]), and files are transferred by [`transfer`].
+//!
+//! A future has the size of the largest action that it can perform, and is copied several times before it runs. So
+//! the actions are boxed.
 
 use super::transport::Transport;
 use super::{
@@ -46,7 +49,7 @@ impl ConnectionPool {
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
             (_, Action::Run(command)) if delivery == Delivery::Raw => {
-                ActionResult::Run(raw_command::run(&transport, command, call).await)
+                ActionResult::Run(Box::pin(raw_command::run(&transport, command, call)).await)
             }
             (_, Action::Read(_) | Action::Change(_)) if location.is_raw() => {
                 let name = &transport.name;
@@ -56,17 +59,18 @@ impl ConnectionPool {
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
             (_, Action::Run(command)) => {
-                ActionResult::Run(remote_command::run(&transport, command, call).await)
+                ActionResult::Run(Box::pin(remote_command::run(&transport, command, call)).await)
             }
             (_, Action::Read(_) | Action::Change(_)) => {
-                remote_shell::perform(&transport, login, action, call).await
+                Box::pin(remote_shell::perform(&transport, login, action, call)).await
             }
             (Location::Local, _) if login.is_none() && !needs_programs(action) => {
-                ActionResult::Transfer(transfer::transfer_locally(action).await)
+                ActionResult::Transfer(Box::pin(transfer::transfer_locally(action)).await)
             }
-            _ => ActionResult::Transfer(
-                transfer::transfer_remotely(&transport, login, action, call).await,
-            ),
+            _ => {
+                let transfer = transfer::transfer_remotely(&transport, login, action, call);
+                ActionResult::Transfer(Box::pin(transfer).await)
+            }
         }
     }
 }

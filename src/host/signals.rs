@@ -40,7 +40,9 @@ impl Signaller<'_> {
     pub(super) async fn kill(&self, signal: &str) {
         let processes = self.state.processes.get().copied();
         let text = kill_script(signal, &[(self.mark.to_owned(), processes)]);
-        self.transport.run_beside(self.lease, &text).await;
+        // Signals are rare, and may need a connection of their own. Without the box, each running command would have
+        // the memory for that.
+        Box::pin(self.transport.run_beside(self.lease, &text)).await;
     }
 
     /// Sends SIGINT, SIGTERM and SIGKILL in turn, with time after each; SIGKILL at once if the stop is urgent.

@@ -6,6 +6,7 @@
 //! turns it on.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use russh::keys::Algorithm;
 use russh::{AlgorithmKind, Preferred, cipher, kex, mac};
@@ -42,6 +43,15 @@ impl HostKeyAlgorithms {
     /// As in OpenSSH, `+` adds to the defaults, `-` removes, `^` puts to the front, and a list
     /// without a sign replaces the defaults. Algorithms that are not supported are left out.
     pub(super) fn choose(setting: Option<&str>) -> Self {
+        static DEFAULT: LazyLock<HostKeyAlgorithms> = LazyLock::new(|| HostKeyAlgorithms::of(None));
+        match setting {
+            // Most of many hosts have no setting.
+            None => DEFAULT.clone(),
+            setting => Self::of(setting),
+        }
+    }
+
+    fn of(setting: Option<&str>) -> Self {
         let all = supported();
         let names: Vec<&str> = all.iter().map(|it| it.name.as_str()).collect();
         let is_safe = |it: &&NamedAlgorithm| it.algorithm != Algorithm::Rsa { hash: None };
@@ -50,15 +60,15 @@ impl HostKeyAlgorithms {
         let chosen = select_algorithms(setting, &names, &defaults);
         let find = |name: &&str| all.iter().find(|it| it.name == **name);
         let chosen: Vec<&NamedAlgorithm> = chosen.iter().filter_map(find).collect();
-        let of = |is_certificate: bool| {
+        let kind = |is_certificate: bool| {
             let own = chosen
                 .iter()
                 .filter(|it| it.is_certificate == is_certificate);
             own.map(|it| it.algorithm.clone()).collect()
         };
         Self {
-            keys: of(false),
-            certificates: of(true),
+            keys: kind(false),
+            certificates: kind(true),
             is_ordered: has_own_order(setting),
         }
     }
@@ -75,24 +85,25 @@ impl HostKeyAlgorithms {
 ///
 /// A setting leaves no algorithm. The message names the setting and the algorithms that can be chosen.
 pub(super) fn apply(settings: &AlgorithmSettings, preferred: &mut Preferred) -> Result<(), String> {
-    let all = kex::ALL_KEX_ALGORITHMS.iter().map(|name| **name);
-    let is_extension = |name: &kex::Name| is_kex_extension(name.as_ref());
-    let usual = preferred.kex.to_vec();
-    let (extensions, usual): (Vec<_>, Vec<_>) = usual.into_iter().partition(is_extension);
-    let mut chosen = choose("KexAlgorithms", settings.kex.as_deref(), all, &usual)?;
-    chosen.extend(extensions);
-    preferred.kex = Cow::Owned(chosen);
-    let all = cipher::ALL_CIPHERS.iter().map(|name| **name);
-    let chosen = choose(
-        "Ciphers",
-        settings.ciphers.as_deref(),
-        all,
-        &preferred.cipher,
-    )?;
-    preferred.cipher = Cow::Owned(chosen);
-    let all = mac::ALL_MAC_ALGORITHMS.iter().map(|name| **name);
-    let chosen = choose("MACs", settings.macs.as_deref(), all, &preferred.mac)?;
-    preferred.mac = Cow::Owned(chosen);
+    if let Some(setting) = &settings.kex {
+        let all = kex::ALL_KEX_ALGORITHMS.iter().map(|name| **name);
+        let is_extension = |name: &kex::Name| is_kex_extension(name.as_ref());
+        let usual = preferred.kex.to_vec();
+        let (extensions, usual): (Vec<_>, Vec<_>) = usual.into_iter().partition(is_extension);
+        let mut chosen = choose("KexAlgorithms", setting, all, &usual)?;
+        chosen.extend(extensions);
+        preferred.kex = Cow::Owned(chosen);
+    }
+    if let Some(setting) = &settings.ciphers {
+        let all = cipher::ALL_CIPHERS.iter().map(|name| **name);
+        let chosen = choose("Ciphers", setting, all, &preferred.cipher)?;
+        preferred.cipher = Cow::Owned(chosen);
+    }
+    if let Some(setting) = &settings.macs {
+        let all = mac::ALL_MAC_ALGORITHMS.iter().map(|name| **name);
+        let chosen = choose("MACs", setting, all, &preferred.mac)?;
+        preferred.mac = Cow::Owned(chosen);
+    }
     Ok(())
 }
 
@@ -103,7 +114,7 @@ fn is_kex_extension(name: &str) -> bool {
 
 fn choose<N: Copy + AsRef<str>>(
     option: &str,
-    setting: Option<&str>,
+    setting: &str,
     all: impl Iterator<Item = N>,
     usual: &[N],
 ) -> Result<Vec<N>, String> {
@@ -113,9 +124,8 @@ fn choose<N: Copy + AsRef<str>>(
         .collect();
     let names: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
     let defaults: Vec<&str> = usual.iter().map(AsRef::as_ref).collect();
-    let chosen = select_algorithms(setting, &names, &defaults);
+    let chosen = select_algorithms(Some(setting), &names, &defaults);
     if chosen.is_empty() {
-        let setting = setting.unwrap_or_default();
         let known = names.join(", ");
         return Err(format!(
             "`{option} {setting}` of ssh_config names none of the algorithms that are available here: {known}"

@@ -188,7 +188,8 @@ impl Connection {
         let commands: Vec<_> = self.running().drain().collect();
         if !commands.is_empty() {
             // If the host allows no further session, closing the connection is all that can be done.
-            run_script(self, START_COMMAND, &kill_script("KILL", &commands))
+            let script = kill_script("KILL", &commands);
+            Box::pin(run_script(self, START_COMMAND, &script))
                 .await
                 .ok();
         }

@@ -463,7 +463,8 @@ impl HostPool {
     fn open(self: &Arc<Self>, pool: &ConnectionPool) -> OpenReceiver {
         let (result_sender, result_receiver) = watch::channel(None);
         let (host_pool, pool) = (Arc::clone(self), pool.clone());
-        tokio::spawn(async move {
+        // The runtime copies a future that it spawns, so this large one is boxed.
+        tokio::spawn(Box::pin(async move {
             let opener = pool.connector();
             let result = tokio::select! {
                 result = opener.open(&host_pool.destination) => result,
@@ -486,7 +487,7 @@ impl HostPool {
             }
             // Waiting callers look for room again, whether opening succeeded or not.
             host_pool.changed.notify_waiters();
-        });
+        }));
         result_receiver
     }
 
