@@ -1,8 +1,8 @@
 //! Puts the functions that most runs call next to each other in the program of the profile `dist`.
 //!
 //! The system maps code into memory in blocks of 64 KiB around each page in use. Without this order, the 1,500 functions of
-//! a small run are spread over the whole program, and take 13 MB of memory instead of 4. `benches/hot_functions.py` writes
-//! the list. A name that no longer exists is ignored.
+//! a command on hosts are spread over the whole program, and take 13 MB of memory instead of 8.
+//! `benches/hot_functions.py` writes the list. A name that no longer exists is ignored.
 
 #![expect(
     clippy::disallowed_methods,

@@ -31,6 +31,8 @@ const SYSTEM: &[&str] = &[
     "/usr/local/share",
     "/sys/fs/cgroup",
     "/sys/devices/system/cpu",
+    // The allocator.
+    "/sys/kernel/mm/transparent_hugepage/enabled",
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
     "/etc/localtime",
