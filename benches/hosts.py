@@ -19,25 +19,20 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 
 # Runs commands on hosts: a key, a port, the number of threads, the number of commands, then the hosts.
 FABRIC_COMMANDS = """\
-import sys
+import sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from fabric import Config, Connection
 key, port, threads, count, *hosts = sys.argv[1:]
-config = Config(overrides={"load_ssh_configs": False})
-def run_once(host):
-    options = {"key_filename": key, "look_for_keys": False, "allow_agent": False}
-    with Connection(host, port=int(port), connect_kwargs=options, config=config) as connection:
+options = {"key_filename": key, "look_for_keys": False, "allow_agent": False}
+own = threading.local()
+# Fabric rebuilds a configuration at times, and other threads would find it empty.
+def begin(configs=[Config(overrides={"load_ssh_configs": False}) for _ in range(int(threads))]):
+    own.config = configs.pop()
+def run(host):
+    with Connection(host, port=int(port), connect_kwargs=options, config=own.config) as connection:
         for _ in range(int(count)):
             connection.run("true", hide=True)
-def run(host):
-    # Fabric rebuilds a configuration at times, and other threads then find it empty.
-    for _ in range(3):
-        try:
-            return run_once(host)
-        except AttributeError:
-            pass
-    run_once(host)
-with ThreadPoolExecutor(int(threads)) as pool:
+with ThreadPoolExecutor(int(threads), initializer=begin) as pool:
     list(pool.map(run, hosts))
 """
 
