@@ -114,7 +114,8 @@ pub(super) fn definition_of_named(words: &[String]) -> Option<Command> {
         .peekable();
     named.peek()?;
     let program = Global::augment_args(Command::new(env!("CARGO_PKG_NAME")));
-    Some(program.subcommands(named))
+    // A word may be the value of an option instead.
+    Some(program.subcommands(named).subcommand_required(true))
 }
 
 fn command(name: &'static str, add_arguments: AddArguments) -> Command {
@@ -177,6 +178,13 @@ mod tests {
             let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
             assert!(definition_of_named(&words).is_none(), "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_command_as_the_value_of_an_option_names_none() {
+        let words = ["unfurl", "--home", "deploy"].map(str::to_owned);
+        let mut named = definition_of_named(&words).unwrap();
+        assert!(named.try_get_matches_from_mut(words).is_err());
     }
 
     #[test]
