@@ -31,6 +31,10 @@ pub(super) fn read(text: &str, passphrase: Option<&str>) -> Option<PrivateKey> {
     let kdf = Kdf::decode(reader).ok()?;
     let count = u32::decode(reader).ok()?;
     let public = Vec::<u8>::decode(reader).ok()?;
+    // The check comes first, because a passphrase is costly to try.
+    if String::decode(&mut &*public).ok()? != ALGORITHM {
+        return None;
+    }
     let mut private = Zeroizing::new(Vec::<u8>::decode(reader).ok()?);
     if cipher.is_some() {
         let (key, iv) = kdf.derive_key_and_iv(cipher, passphrase?).ok()?;
@@ -58,7 +62,7 @@ fn padded(private: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let number = Zeroizing::new(Vec::<u8>::decode(reader).ok()?);
     let comment = Vec::<u8>::decode(reader).ok()?;
     let missing = NUMBER_BYTES.checked_sub(number.len())?;
-    if algorithm != ALGORITHM || checks[0] != checks[1] || missing == 0 {
+    if checks[0] != checks[1] || missing == 0 {
         return None;
     }
     let mut full = Zeroizing::new(vec![0; missing]);
