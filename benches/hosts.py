@@ -26,8 +26,8 @@ key, port, threads, count, *hosts = sys.argv[1:]
 options = {"key_filename": key, "look_for_keys": False, "allow_agent": False}
 own = threading.local()
 # Fabric rebuilds a configuration at times, and other threads would find it empty.
-def begin(configs=[Config(overrides={"load_ssh_configs": False}) for _ in range(int(threads))]):
-    own.config = configs.pop()
+def begin():
+    own.config = Config(overrides={"load_ssh_configs": False})
 def run(host):
     with Connection(host, port=int(port), connect_kwargs=options, config=own.config) as connection:
         for _ in range(int(count)):
@@ -130,7 +130,7 @@ def thousand(place):
     programs = {"unfurl": (place.unfurl(["run"], hosts, ["--", "true"], at_a_time), None)}
     if FABRIC:
         programs["Fabric"] = (place.fabric(hosts, 1, at_a_time), None)
-        programs["Fabric, 20 threads"] = (place.fabric(hosts, 1), None)
+        programs[f"Fabric, {AT_A_TIME} threads"] = (place.fabric(hosts, 1), None)
     medians = in_turns(programs, place.folder, min(ROUNDS, 3))
     return [
         ("1,000 hosts: memory, MB", medians["unfurl"][2], 60),
